@@ -81,7 +81,7 @@ GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 
 @contextmanager
 def opened(folder: Path, now_s: float = NOW_S) -> Iterator[State]:
-    """The state of a folder, held and closed cleanly."""
+    """Open the state of a folder, and close it cleanly."""
     with lock_folder(folder):
         state = open_state(folder, "test", now_s)
         try:
@@ -111,12 +111,12 @@ class Fetches:
         self.writer.close()
 
     def know(self, *urls: str, at_s: float = NOW_S) -> None:
-        """URLs become known and wait."""
+        """Make URLs known and queue them."""
         hosts = self.state.urls.intern_hosts([origin_of(url).host for url in urls])
         self.state.urls.add(LinkBatch(urls, hosts, [1] * len(urls), [2] * len(urls)), at_s)
 
     def end(self, url: str, fate: UrlState) -> int:
-        """A URL that waits ends so; its id."""
+        """End a waiting URL with this outcome, and return its id."""
         urls = self.state.urls
         (id_,) = urls.find_ids([url]).tolist()
         (host,) = urls.intern_hosts([origin_of(url).host])
@@ -126,7 +126,7 @@ class Fetches:
         return int(id_)
 
     def page(self, url: str, body: bytes, at_s: float = NOW_S, status: int = 200) -> PageRow:
-        """A page is fetched: archived, kept, acknowledged and committed."""
+        """Fetch a page: archive, store, acknowledge and commit it."""
         self.know(url)
         id_ = self.end(url, UrlState.FETCHED)
         head = b"HTTP/1.1 %d OK\r\nContent-Type: text/html\r\n\r\n" % status
@@ -157,7 +157,7 @@ class Fetches:
 
 
 def write_sample(folder: Path) -> None:
-    """The folder that is kept as the sample of the present format."""
+    """Write the folder that is the sample of the current format."""
     with opened(folder) as state:
         book = state.store
         book.save_site(SiteRow(SITE, paused=True, added_s=NOW_S))

@@ -1,8 +1,9 @@
 """Our own programs, started by a fork of a process that has imported them: importing takes 0.7 s of CPU, a fork 0.02 s.
 
-``install`` has ``subprocess`` start every ``python -m vedette…`` and ``python -m tests…`` this way. Each is a process
-of its own all the same: a child of the test's process, with its own arguments, folder, environment, streams, session
-and signals. A command of any other shape gets a fresh interpreter, and so does every command of ``make prove``.
+``install`` has ``subprocess`` start every ``vedette…``, ``python -m vedette…`` and ``python -m tests…`` this way. Each
+is a process of its own all the same: a child of the test's process, with its own arguments, folder, environment,
+streams, session and signals. A command of any other shape gets a fresh interpreter, and so does every command of
+``make prove``.
 
 The new process must be a child of the test's process, not of the server. So the server forks twice and the process in
 between ends, which makes the kernel look for the nearest ancestor that takes in orphans: the test's process, which
@@ -16,6 +17,7 @@ import io
 import os
 import pickle
 import runpy
+import shutil
 import socket
 import struct
 import subprocess
@@ -26,6 +28,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+
+from vedette.text import split_words
 
 ROOT = Path(__file__).parents[1]
 PR_SET_CHILD_SUBREAPER = 36
@@ -117,15 +121,23 @@ def install() -> None:
 
 def find_job(args: object, cwd: object, env: Mapping[str, str] | None, *, leads_session: bool) -> Job | None:
     """Return what a command runs if it is one of our own modules in this interpreter with its usual settings."""
+    environment = dict(os.environ if env is None else env)
+    if isinstance(args, list | tuple) and args and _is_program(args[0], environment):
+        args = [sys.executable, "-m", "vedette", *args[1:]]
     if not isinstance(args, list | tuple) or len(args) < 3 or (args[0], args[1]) != (sys.executable, "-m"):
         return None
     module, *arguments = (os.fspath(word) for word in args[2:])
-    environment = dict(os.environ if env is None else env)
     settings = {name for name in environment if name.startswith("PYTHON") and name not in KNOWN_SETTINGS}
     changed = {name for name in settings if environment[name] != STARTED_WITH.get(name)}
     if module.partition(".")[0] not in {"vedette", "tests"} or changed or module == __name__:
         return None
     return Job(module, tuple(arguments), os.fspath(cwd or Path.cwd()), environment, leads_session)  # type: ignore[call-overload]  # a path
+
+
+def _is_program(word: object, environment: Mapping[str, str]) -> bool:
+    """Check whether the first word of a command is the ``vedette`` script of this environment."""
+    found = shutil.which(word, path=environment.get("PATH")) if isinstance(word, str) else None
+    return found == str(Path(sys.executable).parent / "vedette")
 
 
 def _take_in_orphans(whether: bool) -> None:  # noqa: FBT001 - a switch
@@ -143,7 +155,7 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 
 def serve(line: socket.socket) -> Job:
-    """Fork for every request until no one is left to make one; return the job in each process that has one."""
+    """Fork for every request until the line is closed; return the job in each new process."""
     while True:
         head, streams, _, _ = socket.recv_fds(line, _HEAD.size, 3)
         body = _receive(line, _HEAD.unpack(head)[0]) if head else b""
@@ -199,6 +211,7 @@ def _import_programs() -> None:
     commands = import_module("vedette.cli.main").COMMANDS
     for name in (*(each.module for each in commands if each.name not in COUNTING_COMMANDS), *LATE_MODULES):
         import_module(name)
+    split_words("é")  # builds the table that folds characters
     assert "prometheus_client" not in sys.modules, "it would count for one process alone"
     gc.collect()
     gc.freeze()

@@ -28,11 +28,11 @@ class Sections:
     start_s: float = 1_700_000_000.0
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """The one host."""
+        """Return the only host."""
         return (WorldHost(HOST, "127.9.0.1"),)
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """Always the same."""
+        """Return the same response at any time."""
         del now_s
         first, _, last = question.target.strip("/").partition("/")
         if not first:
@@ -53,17 +53,17 @@ class Sections:
 
 
 def sections(number: int) -> Sections:
-    """This many of them."""
+    """Return a site with this many sections."""
     return Sections(number)
 
 
 def query(section: int, turn: int) -> str:
-    """What an article is about, and what someone who wants it asks for."""
+    """Return the topic of an article, which is also the query for it."""
     return f"{_word(f'topic {section} {turn % TOPICS}')} {_word(f'topic {section} {(turn + 5) % TOPICS}')}"
 
 
 def is_of(url: str, section: int, number: int) -> bool:
-    """Whether a URL is an article of a section."""
+    """Check whether a URL is an article of a section."""
     folder, _, last = url.rpartition("/")
     return folder.endswith("/a") and int(last) % number == section
 
@@ -74,7 +74,7 @@ def _word(seed: str) -> str:
 
 
 def _page(title: str, inner: str, seed: str) -> Reply:
-    """With words that no other page has: pages that say nothing new would be held back as a trap."""
+    """Return a page with unique words, since pages without new words would be held back as a trap."""
     prose = " ".join(_word(f"{seed} {place}") for place in range(60))
     text = f"<!doctype html><title>{title}</title><h1>{title}</h1>{inner}<p>{prose}.</p>"
     return Reply(200, HTML, text.encode())

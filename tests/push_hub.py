@@ -14,13 +14,13 @@ from types import TracebackType
 from typing import NamedTuple, Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-__all__ = ["Hub", "Reader"]
+from tests.tree_runs import PATIENCE_S
 
-PATIENCE_S = 300.0
+__all__ = ["Hub", "Reader"]
 
 
 class Reader(NamedTuple):
-    """A subscriber, as it presented itself."""
+    """A subscriber, with the parameters it sent."""
 
     callback: str
     topic: str
@@ -69,7 +69,7 @@ class Hub:
         return [self.send(reader, body, self.signature(reader, body, method)) for reader in told]
 
     def signature(self, reader: Reader, body: bytes, method: str = "sha256") -> str:
-        """As the header has it."""
+        """Return the value of the signature header."""
         return f"{method}={hmac.digest(reader.secret.encode(), body, method).hex()}"
 
     def send(self, reader: Reader, body: bytes, signature: str, link: str = "") -> int:
@@ -127,6 +127,6 @@ def _handler(asked: Callable[[bytes], int]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """No one reads it."""
+            """Write no log."""
 
     return Handler

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import xxhash
-from tests.tree_runs import children, kill_all, patiently
+from tests.tree_runs import PATIENCE_S, children, kill_all, patiently
 
 from vedette.adapters.crawl_store.status_file import SOCKET
 
@@ -37,12 +37,11 @@ source_interval = "10s"
 rate = "0"
 {serve}
 """
-PATIENCE_S = 300.0
 _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "wa")
 
 
 class Leaf(NamedTuple):
-    """What a URL answers; with ``key`` only to those who send it in the header X-Key."""
+    """The response of a URL; with ``key``, only to requests with that X-Key header."""
 
     body: str = ""
     status: int = 200
@@ -67,7 +66,7 @@ class SmallWeb:
     visits: list[Visit] = field(default_factory=list)
 
     def answer(self, url: str, key: str) -> Leaf:
-        """The response to a request; it is recorded from then on."""
+        """Return the response to a request, and record it."""
         leaf = self.pages.get(url, Leaf("nothing is here", 404))
         if leaf.key and leaf.key != key:
             leaf = Leaf("say who you are", 403)
@@ -75,7 +74,7 @@ class SmallWeb:
         return leaf
 
     def visited(self, url: str) -> list[Visit]:
-        """The requests for a page that returned it, the first one first."""
+        """List the successful requests for a page, oldest first."""
         return [visit for visit in self.visits if visit.url == url and visit.status == 200]
 
 
@@ -100,7 +99,7 @@ def small_web(pages: Mapping[str, Leaf]) -> Iterator[SmallWeb]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
-            """The record is kept elsewhere."""
+            """Write no log: requests are recorded elsewhere."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -119,13 +118,13 @@ HTML = ("Content-Type", "text/html; charset=utf-8")
 
 
 def prose(name: str, words: int = 60) -> str:
-    """Words that no other name has: pages that say nothing new would be held back as a trap."""
+    """Return words unique to this name, since pages without new words would be held back as a trap."""
     numbers = [xxhash.xxh32_intdigest(f"{name} {place}".encode()) for place in range(words)]
     return " ".join("".join(_SYLLABLES[each >> shift & 15] for shift in (0, 4, 8, 12)) for each in numbers)
 
 
 def page(title: str, text: str, links: Mapping[str, str] | None = None, head: str = "", lang: str = "en") -> Leaf:
-    """A plain page with some text of its own and links with their texts."""
+    """Return a plain page with unique text and links with their texts."""
     anchors = "".join(f'<li><a href="{url}">{said}</a></li>' for url, said in (links or {}).items())
     body = f"<main><h1>{title}</h1><p>{text} {prose(title + text)}.</p><ul>{anchors}</ul></main>"
     return Leaf(f"<!doctype html><html lang={lang}><head><title>{title}</title>{head}</head><body>{body}</body></html>")
@@ -140,7 +139,7 @@ class Heard(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """The body, which is JSON."""
+        """Return the body as parsed JSON."""
         return json.loads(self.body)
 
 
@@ -155,11 +154,11 @@ class Up:
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
+        """Return the URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     def get(self, target: str, headers: Mapping[str, str] | None = None) -> Heard:
-        """Ask the server, on a connection of its own."""
+        """Send a request on its own connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             connection.request("GET", target, headers=dict(headers or {}))
@@ -169,37 +168,37 @@ class Up:
             connection.close()
 
     def search(self, query: str, headers: Mapping[str, str] | None = None, **more: object) -> Any:
-        """What the API says to a query."""
+        """Return the API's response to a query."""
         heard = self.get(f"/api/v1/search?{urlencode({'q': query, **more})}", headers)
         assert heard.status == 200, heard.body
         return heard.json
 
     def found(self, query: str, headers: Mapping[str, str] | None = None) -> list[str]:
-        """The URLs that a query finds."""
+        """Return the URLs of the results of a query."""
         return [result["url"] for result in self.search(query, headers)["results"]]
 
     def vedette(self, *arguments: str) -> str:
-        """Another command on the same folder, while this one runs."""
+        """Run another command on the same folder while this one runs."""
         return vedette(self.folder, *arguments, environment=self.environment)
 
     def pid(self, name: str) -> int:
-        """The process of the tree that is called so, once it is there."""
+        """Wait for a process of the tree and return its id."""
         found: dict[str, int] = {}
 
         def is_there() -> bool:
             found.update(children(self.process.pid))
             return f"vedette {name}" in found
 
-        patiently(is_there, PATIENCE_S)
+        patiently(is_there)
         return found[f"vedette {name}"]
 
-    def said(self) -> str:
-        """Its messages about trouble."""
-        return (self.folder / "said.txt").read_text()
+    def messages(self) -> str:
+        """Return its error messages."""
+        return (self.folder / "messages.txt").read_text()
 
 
 def vedette(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """What a command on the data folder of a test prints; it has to succeed."""
+    """Run a command on the data folder of a test and return its output; it must succeed."""
     command = [sys.executable, "-m", "vedette", *arguments, "--data", "data"]
     known = {**os.environ, **(environment or {})}
     done = subprocess.run(
@@ -226,13 +225,13 @@ def up(
     command = [sys.executable, "-m", "vedette", "up", *sites, "--connect-to", f"*:80=127.0.0.1:{web.port}"]
     command += ["--allow-private", "--listen", "127.0.0.1:0", "--quiet", "--data", "data", "--speed", str(speed)]
     known = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
-    told = folder / "told.txt"
-    with (folder / "said.txt").open("wb") as said, told.open("wb") as out:
+    told = folder / "output.txt"
+    with (folder / "messages.txt").open("wb") as said, told.open("wb") as out:
         process = subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=said, start_new_session=True)
     try:
-        patiently(lambda: "Search  http" in told.read_text() or process.poll() is not None, PATIENCE_S)
-        patiently(lambda: (folder / "data" / SOCKET).exists() or process.poll() is not None, PATIENCE_S)
-        assert process.poll() is None, (folder / "said.txt").read_text()
+        patiently(lambda: "Search  http" in told.read_text() or process.poll() is not None)
+        patiently(lambda: (folder / "data" / SOCKET).exists() or process.poll() is not None)
+        assert process.poll() is None, (folder / "messages.txt").read_text()
         line = next(line for line in told.read_text().splitlines() if line.startswith("Search"))
         port = int(line.rstrip("/").rpartition(":")[2])
         yield Up(process, folder, port, known)

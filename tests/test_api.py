@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tree_runs import PATIENCE_S
 
 import vedette
 from vedette.errors import SiteError, UsageError
@@ -16,9 +17,9 @@ HEAVY = ("numpy", "tantivy", "starlette", "rich", "vedette.api", "vedette.config
 
 
 def run_python(code: str, *arguments: str) -> str:
-    """What a fresh interpreter prints."""
+    """Run code in a fresh interpreter and return its output."""
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
@@ -85,6 +86,10 @@ def test_policies_are_found_by_name_stage_and_place() -> None:
     """A name that several stages have wants a stage; one that no one has gets the nearest."""
     assert vedette.load_policy("vedette.refresh.policies.uniform:Uniform").name == "uniform"
     assert vedette.load_policy("random", "discover").name == "random"
-    for wrong, said in (("random", "use one of"), ("default", "use one of"), ("no_such:Thing", "no module")):
+    for wrong, said in (
+        ("random", "pass one of these stages"),
+        ("default", "pass one of these stages"),
+        ("no_such:Thing", "no module"),
+    ):
         with pytest.raises(UsageError, match=said):
             vedette.load_policy(wrong)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.tree_runs import PATIENCE_S
 from tests.web.small_search import SmallSearch, made_key, served
 
 from vedette.config import Rate, Serve
@@ -23,10 +24,10 @@ SECRET, KEY = made_key("assistant")
 
 
 def run(script: str, *words: str, folder: Path) -> str:
-    """Run an example to its end; return what it prints."""
+    """Run an example to its end; return its output."""
     command = [sys.executable, str(EXAMPLES / script), *words]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, cwd=folder, env=ENVIRONMENT
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=folder, env=ENVIRONMENT
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -80,7 +81,7 @@ def post(url: str, body: bytes, signature: str) -> int:
     """Send a message; return the status of the answer."""
     request = urllib.request.Request(url, body, {"X-Vedette-Signature": signature})  # noqa: S310 - our own receiver
     try:
-        with urllib.request.urlopen(request, timeout=300) as answer:  # noqa: S310 - as above
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - as above
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -31,7 +31,7 @@ from vedette.version import __version__
 
 
 def settings_for(folder: Path, clock: str, lease_wall_s: float) -> RuntimeSettings:
-    """What ``vedette crawl`` makes of the same folder, but for clock and lease."""
+    """Return the settings of ``vedette crawl`` for a folder, with another clock and lease."""
     lines = (folder / "hosts.txt").read_text().splitlines()
     return RuntimeSettings(
         config=load(folder / "vedette.toml"),
@@ -94,7 +94,7 @@ def supervise(settings: RuntimeSettings) -> None:
 
 
 def main() -> None:
-    """What the arguments say."""
+    """Run the crawl that the arguments describe."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clock", required=True)

@@ -29,7 +29,7 @@ __all__ = ["PATIENCE_S", "PROVE", "Run", "children", "is_whole", "kill_all", "op
 
 PROVE = os.environ.get("VEDETTE_PROVE") == "1"
 # For hangs alone: no test is about how long something takes, and a busy machine may take long.
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
 SETTINGS = """\
 [crawl]
 delay = "{delay}"
@@ -51,32 +51,35 @@ class Run:
 
     @property
     def data(self) -> Path:
-        """The data folder."""
+        """Return the data folder."""
         return self.folder / "data"
 
     def command(self, *more: str) -> list[str]:
-        """``vedette crawl`` of every host."""
+        """Return the ``vedette crawl`` command for every host."""
         sites = [f"http://{name}/" for name in self.web.hosts]
         options = ["--connect-to", f"@{self.folder / 'hosts.txt'}", "--allow-private", "--speed", str(self.speed)]
         options += ["--config", str(self.folder / "vedette.toml"), "--data", str(self.data), "--json"]
         return [sys.executable, "-m", "vedette", "crawl", *sites, *options, *more]
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """The program in a separate session; its output goes to ``said``."""
-        with (self.folder / "said.txt").open("ab") as said, (self.folder / "told.json").open("wb") as told:
-            return subprocess.Popen(self.command(*more), stdout=told, stderr=said, start_new_session=True)
+        """The program in a separate session; its log goes to ``messages``."""
+        with (
+            (self.folder / "messages.txt").open("ab") as messages,
+            (self.folder / "summary.json").open("wb") as summary,
+        ):
+            return subprocess.Popen(self.command(*more), stdout=summary, stderr=messages, start_new_session=True)
 
-    def told(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """The numbers with which the last crawl ended."""
-        told: dict[str, Any] = json.loads((self.folder / "told.json").read_text())
-        return told
+        summary: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
+        return summary
 
-    def said(self) -> str:
+    def messages(self) -> str:
         """The messages of all crawls."""
-        return (self.folder / "said.txt").read_text()
+        return (self.folder / "messages.txt").read_text()
 
     def entries(self) -> list[AccessEntry]:
-        """What the servers saw, as far as it is written."""
+        """Read the servers' log as far as it is written."""
         return read_log(self.folder / "access.log")[1]
 
     def verdict(self) -> Verdict:
@@ -86,18 +89,18 @@ class Run:
         return judge_log(entries, header, delay_s=self.delay_s, address_delay_s=0.25)
 
     def repeated(self) -> int:
-        """How many requests for pages were made beyond the first for each."""
+        """Count the requests for pages beyond the first for each."""
         asked = Counter(entry.url for entry in self.entries() if entry.target != "/robots.txt")
         return asked.total() - len(asked)
 
     def pages(self) -> dict[str, tuple[int, str, int]]:
-        """Every page that the state has: status, and where it is archived."""
+        """Return the status and archive location of every page in the state."""
         with closing(sqlite3.connect(self.data / "state.db")) as db:
             rows = list(CrawlStore(db).iter_pages())
         return {url: (page.status, page.place.file, page.place.offset) for url, page in rows if page.place}
 
     def archived(self) -> dict[str, list[tuple[str, int]]]:
-        """The locations of each page's responses in the archive."""
+        """Return the locations of each page's responses in the archive."""
         places: dict[str, list[tuple[str, int]]] = {}
         for file in self.files():
             with file.open("rb") as stream:
@@ -108,7 +111,7 @@ class Run:
         return places
 
     def files(self) -> list[Path]:
-        """The files of the archive."""
+        """List the files of the archive."""
         return sorted((self.data / "warc").glob("*.warc.gz"))
 
 
@@ -133,12 +136,12 @@ def open_run(
 
 
 def is_whole(pid: int) -> bool:
-    """Whether a tree with two workers has all its processes."""
+    """Check whether a tree with two fetchers has all its processes."""
     return {"vedette keeper", "vedette w0", "vedette w1", "vedette indexer"} <= children(pid).keys()
 
 
 def children(pid: int) -> dict[str, int]:
-    """The processes that a process started and that live, by the names that they gave themselves."""
+    """Return the live child processes of a process, by the names they set."""
     named = {}
     with suppress(OSError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -149,7 +152,7 @@ def children(pid: int) -> dict[str, int]:
 
 
 def remains(pids: list[int]) -> list[int]:
-    """Which of these processes still run."""
+    """Return the processes that are still running."""
     return [pid for pid in pids if _state(pid) not in {"", "Z", "X"}]
 
 
@@ -161,15 +164,19 @@ def _state(pid: int) -> str:
 
 
 def patiently(holds: Callable[[], object], seconds: float = PATIENCE_S) -> None:
-    """Wait until something holds; a machine that is too busy fails loudly, not silently."""
-    until_s = time.monotonic() + seconds
+    """Wait until something holds; a machine that is too busy fails loudly, not silently.
+
+    The longer it takes, the less often it checks: many checks are searches, which slow down what they wait for.
+    """
+    since_s = time.monotonic()
     while not holds():
-        assert time.monotonic() < until_s, f"not within {seconds} s"
-        time.sleep(0.02)
+        waited_s = time.monotonic() - since_s
+        assert waited_s < seconds, f"not within {seconds} s"
+        time.sleep(min(0.02 + waited_s / 10, 0.5))
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:
-    """The whole tree at once, as a power cut would."""
+    """Kill the whole tree at once, as a power cut would."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

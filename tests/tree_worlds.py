@@ -14,7 +14,7 @@ import xxhash
 from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply, WorldHost, WorldRequest
 from vedette.model import Headers
 
-__all__ = ["Manners", "Town", "good_part", "kill_town", "plain_town", "slow_town", "strict_town"]
+__all__ = ["Manners", "Town", "good_part", "kill_town", "plain_town", "ring_town", "slow_town", "strict_town"]
 
 Trouble = Literal["none", "503", "429", "silent", "slow", "sometimes 429"]
 
@@ -30,7 +30,7 @@ FILLER = b"<p>" + b"Nothing is lost, and nobody is hurried. " * 12 + b"</p>"
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """How one host behaves; ``robots`` is the trouble with its robots.txt until the world has that age."""
+    """The behavior of one host; ``robots`` is the fault of its robots.txt until the world has that age."""
 
     name: str
     address: str
@@ -42,13 +42,13 @@ class Manners:
 
     @property
     def is_good(self) -> bool:
-        """Whether every request gets the requested response at once."""
+        """Check whether every request gets the requested response at once."""
         return self.page == "none" and self.robots == "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Town:
-    """Hosts with manners."""
+    """Hosts with their behaviors."""
 
     name: str
     manners: tuple[Manners, ...]
@@ -59,15 +59,15 @@ class Town:
         object.__setattr__(self, "_by_name", {each.name: each for each in self.manners})
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """Every host, in a fixed order."""
+        """Return every host in a fixed order."""
         return tuple(WorldHost(each.name, each.address) for each in self.manners)
 
     def urls(self) -> list[str]:
-        """Every page that may be requested."""
+        """Return every page that may be requested."""
         return [f"http://{each.name}{_path(number)}" for each in self.manners for number in range(each.pages)]
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """What the host's manners say."""
+        """Respond as the host's behavior requires."""
         manners = self._by_name[question.host]
         age_s = now_s - self.start_s
         if question.target == "/robots.txt":
@@ -109,7 +109,7 @@ def _page(manners: Manners, number: int) -> Reply:
 
 
 def _prose(name: str, number: int) -> bytes:
-    """Words that no other page has: pages that say nothing new would be held back as a trap."""
+    """Return words unique to this page, since pages without new words would be held back as a trap."""
     numbers = [xxhash.xxh32_intdigest(f"{name} {number} {place}".encode()) for place in range(40)]
     words = ["".join(_SYLLABLES[each >> shift & 15] for shift in (0, 4, 8)) for each in numbers]
     return f"<p>{' '.join(words)}.</p>".encode()
@@ -162,12 +162,12 @@ def kill_town(hosts: int) -> Town:
 
 
 def plain_town(hosts: int) -> Town:
-    """Nothing but good hosts, each with a few pages."""
+    """Return good hosts only, each with a few pages."""
     return Town(f"plain town {hosts}", tuple(_good(number, pages=12) for number in range(hosts)))
 
 
 def slow_town(hosts: int) -> Town:
-    """One in ten hosts is good and has more pages than anyone will fetch; the others never bring a page."""
+    """Return a town in which one host in ten is good, with endless pages; the others never deliver a page."""
     bad: tuple[tuple[Trouble, Trouble], ...] = (
         *(("none", "silent"), ("none", "slow"), ("none", "429"), ("silent", "none"), ("429", "none")),
         *(("none", "silent"), ("slow", "none"), ("none", "429"), ("503", "none")),
@@ -183,9 +183,37 @@ def slow_town(hosts: int) -> Town:
 
 
 def good_part(hosts: int) -> Town:
-    """The good hosts of the slow town, alone."""
+    """Return only the good hosts of the slow town."""
     return Town(f"good part {hosts}", tuple(each for each in slow_town(hosts).manners if each.is_good))
 
 
 def _good(number: int, pages: int) -> Manners:
     return Manners(f"good{number:04}.test", _address(number), pages=pages)
+
+
+@dataclass(frozen=True, slots=True)
+class Ring(Town):
+    """Hosts in a ring: every page but the start page is linked from the next host alone."""
+
+    def reply(self, question: WorldRequest, now_s: float) -> Reply:
+        """Return a page whose links all lead to the next host."""
+        manners = self._by_name[question.host]
+        number = _number(question.target, manners.pages)
+        if question.target == "/robots.txt" or number is None:
+            return Town.reply(self, question, now_s)
+        place = self.manners.index(manners)
+        following = self.manners[(place + 1) % len(self.manners)].name
+        further = range(RING_FAN_OUT * number + 1, min(RING_FAN_OUT * number + RING_FAN_OUT + 1, manners.pages))
+        links = "".join(f'<a href="http://{following}{_path(each)}">{each}</a> ' for each in further)
+        head = f"<!doctype html><title>{manners.name} {number}</title>{links}"
+        return Reply(200, HTML, head.encode() + _prose(manners.name, number), NORMAL_DELIVERY)
+
+
+RING_FAN_OUT = 3
+RING_PAGES = 30
+
+
+def ring_town(hosts: int) -> Ring:
+    """A ring of hosts, every fourth at the same address, so that links and addresses are shared by shards."""
+    manners = (Manners(f"ring{number:03}.test", _address(number % (hosts // 4)), RING_PAGES) for number in range(hosts))
+    return Ring(f"ring town {hosts}", tuple(manners))

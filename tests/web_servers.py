@@ -131,7 +131,7 @@ SERVERS: dict[str, tuple[str, Callable[[str, Path], list[str]]]] = {
 
 
 def find_server(name: str) -> str | None:
-    """Where the program of a server is, also where only root has it on the path."""
+    """Return the path of a server's program, even if only root has it on the path."""
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
 
 

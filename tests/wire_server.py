@@ -21,7 +21,7 @@ _RESET = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request as it came: on which connection, to which address, for what, with which headers."""
+    """A request: its connection, address, target and headers."""
 
     connection: int
     address: str
@@ -65,7 +65,7 @@ class WireServer:
 
     @property
     def connections(self) -> int:
-        """How many connections were ever made."""
+        """Return the number of connections made so far."""
         return len(self._connections)
 
     def __enter__(self) -> Self:

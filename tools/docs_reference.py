@@ -1,4 +1,4 @@
-"""MkDocs hook: the references of HTTP API, metrics and Python names, read off the source when the site is built."""
+"""MkDocs hook: generate the reference of HTTP API, metrics and Python names from the source."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""MkDocs hooks: pages made from the files at the root of the repository, and links that leave ``docs/``.
+"""MkDocs hooks: pages for the files at the root of the repository, and links that leave ``docs/``.
 
 A link to a file without a page becomes its path, as code. ``docs_reference.py`` adds what is generated from the source.
 """

@@ -3,7 +3,9 @@
     python tools/draw_texts.py [--seed 24] [--count 60]
 
 The four kinds have equal shares. A text is what a reader sees as one piece: a paragraph, list item or table row of a
-page or document, the help of a command or option, the message of an error. Expressions in a text are shown as …
+page or document, the help of a command or option, the message of an error. Expressions in a text are shown as …, and
+choices between singular and plural as the plural.
+docs/results/words.md is left out, because it quotes texts from earlier draws.
 """
 
 import argparse
@@ -32,7 +34,9 @@ LEAST_WORDS = 5
 def read_templates() -> Iterator[str]:
     """Yield the texts between block elements and conditions of the page templates."""
     for path in sorted((PACKAGE / "web" / "templates").rglob("*.html")):
-        text = re.sub(r"\{#.*?#\}|<!--.*?-->|<(script|style)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+        text = re.sub(r"\{#.*?#\}|<!--.*?-->|<(script|style|pre)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
+        text = re.sub(r'\{\{ counted\([^"{}]*"(\w[^"]*)"\) \}\}', r"… \1s", text)
+        text = re.sub(r'\{\{ "[^"]*" if [^{}]*? else "([^"]*)" \}\}', r"\1", text)
         text = re.sub(r"\{\{.*?\}\}", "…", text, flags=re.DOTALL)
         text = re.sub(r"\{%.*?%\}", BREAK, text, flags=re.DOTALL)
         yield from re.sub(r"<[^>]*>", "", re.sub(BLOCK, BREAK, text)).split(BREAK)
@@ -56,10 +60,12 @@ def show_string(node: ast.expr) -> str:
 def read_documents() -> Iterator[str]:
     """Yield paragraphs, list items and table rows of the documents, without code blocks and pictures."""
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+        if path.name == "words.md":
+            continue
         text = re.sub(r"^```.*?^```|^ {4}.*?$|<!--.*?-->", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
         text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-        yield from re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?)", text)
+        yield from re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\||#+ |\d+\. ))", text)
 
 
 SOURCES: dict[str, Callable[[], Iterable[str]]] = {

@@ -1,4 +1,4 @@
-"""Draw functions of the source tree for a quiz: can a stranger guess the file from the listing alone?
+"""Draw functions of the source tree for a quiz: can a newcomer guess the file from the listing alone?
 
     python tools/layout_quiz.py [--seed 21] [--count 40] [--root src/vedette] [--listing | --answers]
 

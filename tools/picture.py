@@ -1,4 +1,4 @@
-"""Draws docs/demo.svg: the screen of a real `vedette demo`, some seconds after its start."""
+"""Draw docs/demo.svg: the screen of a real `vedette demo`, a few seconds after it starts."""
 
 import io
 import re

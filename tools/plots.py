@@ -1,6 +1,6 @@
 """Draw the plots of the results from the tables on the same pages: ``python tools/plots.py``.
 
-The numbers are read off the pages, so a plot never says anything else than its table. Run it after changing one.
+The numbers come from the tables, so plots and tables always agree. Run this after you change a table.
 """
 
 import re
@@ -18,7 +18,7 @@ def read_table(page: str, after: str) -> list[dict[str, str]]:
     text = (RESULTS / page).read_text(encoding="utf-8")
     _, found, rest = text.partition(after)
     if not found:
-        sys.exit(f'docs/results/{page} has no "{after}" any more: name the text before the table in tools/plots.py')
+        sys.exit(f'docs/results/{page} no longer has "{after}": update the text before the table in tools/plots.py')
     lines = re.search(r"(?:^\|.*\n)+", rest, re.MULTILINE)
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in (lines[0] if lines else "").splitlines()]
     return [dict(zip(rows[0], row, strict=False)) for row in rows[2:]]
@@ -60,19 +60,17 @@ def plot_order() -> Plot:
 
 def plot_refresh() -> Plot:
     """Build the plot of lost quality by budget on one history, with intervals."""
-    rows = read_table("refresh.md", "**Boost**")
-    policies = ("default", "uniform", "nutch", "ebr")
-    chosen = {row["policy"].strip("*"): row for row in rows}
+    rows = [row for row in read_table("refresh.md", "bold if the share is below .25") if row["history"] == "Boost"]
     series = [
-        Series(policy, [read_lost(budget, cell) for budget, cell in chosen[policy].items() if budget != "policy"])
-        for policy in policies
+        Series(policy, [read_lost(row["fetches a day"], row[policy]) for row in rows])
+        for policy in ("default", "uniform", "bound-known")
     ]
-    label = "search quality lost, in ten thousandths"
+    label = "search quality lost, in units of .0001"
     return Plot("Search quality lost to outdated copies, Boost", "fetches a day", label, "", series)
 
 
 def read_lost(budget: str, cell: str) -> Point:
-    """Return lost quality and its interval, the last part of a cell, at a budget such as "3 a day"."""
+    """Return lost quality and its interval, the last part of a cell, at a budget."""
     return Point(read_numbers(budget)[0], *read_numbers(cell.rpartition("/")[2]))
 
 

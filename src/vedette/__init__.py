@@ -29,6 +29,7 @@ The path of a URL, stage by stage:
 
 from typing import TYPE_CHECKING
 
+from vedette.compiled import warn_if_edited
 from vedette.errors import VedetteError
 from vedette.version import __version__
 
@@ -58,6 +59,8 @@ __all__ = [
     "open_folder",
     "run_experiment",
 ]
+
+warn_if_edited()
 
 if not TYPE_CHECKING:  # for type checkers: the names above, and no others
 

@@ -56,7 +56,7 @@ class CrawlOptions(TypedDict, total=False):
     """Options of a crawl in the Python API; omitted ones come from the folder's configuration.
 
     max_pages      stop after that many pages
-    contact        e-mail address or URL where you can be reached; required for public hosts
+    contact        email address or URL where you can be reached; required for public hosts
     delay          delay after each response of a host, such as "500ms"
     allow_private  allow private and loopback addresses
     connect_to     connection overrides such as "example.org:80=127.0.0.1:8000"; "*" matches any host or port
@@ -218,7 +218,8 @@ class DataFolder:
         if self._search is None:
             from vedette.runtime.search.searcher import FolderSearch
 
-            self._search = FolderSearch(self.path, self._clock)
+            model = self.config.serve.embedding_model
+            self._search = FolderSearch(self.path, self._clock, embedding_model=model)
         return self._search
 
 
@@ -277,12 +278,12 @@ def load_policy(name: str, stage: str | None = None) -> Any:  # noqa: ANN401 - e
 
     stages = [stage] if stage else list(STAGES.values())
     if name == DEFAULT and stage is None:
-        raise UsageError(f"each stage has its own default: use one of {', '.join(stages)}")
+        raise UsageError(f"every stage has a policy named default: pass one of these stages: {', '.join(stages)}")
     if not is_plugin(name):
         known = {each: load_policies(each) for each in stages}
         found = [each for each, policies in known.items() if name in policies or name == DEFAULT]
         if len(found) > 1:
-            raise UsageError(f'several stages have a policy "{name}": use one of {", ".join(found)}')
+            raise UsageError(f'several stages have a policy "{name}": pass one of these stages: {", ".join(found)}')
         if not found:
             names = dict.fromkeys(policy for policies in known.values() for policy in policies)
             raise UsageError(f'there is no policy "{name}"; {suggest_name(name, names).partition(" Available")[0]}')

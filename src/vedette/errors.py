@@ -6,6 +6,7 @@
     │   ├── SiteError         a SITE that is no URL, or whose name does not exist
     │   ├── ContactMissing    a public host, but no contact address
     │   └── AddressRefused    a private address without permission
+    ├── ClusterError          the cluster's PostgreSQL, or a node that does not fit; exit code 1
     └── StoreError            the data folder; exit code 1
         ├── StoreBusy         another process holds the folder
         ├── CommandPending    the coordinator received a command but was too busy to run it yet
@@ -43,6 +44,10 @@ class ContactMissing(UsageError):
 
 class AddressRefused(UsageError):
     """Address error: a private or loopback address was named without ``--allow-private``."""
+
+
+class ClusterError(VedetteError):
+    """Cluster error: its PostgreSQL cannot be used, or this node does not fit the cluster."""
 
 
 class StoreError(VedetteError):

@@ -55,7 +55,7 @@ class Site:
     for a site whose operator confirmed owning it; ``allow_private`` permits private addresses for its hosts. ``change``
     is what counts as a change of its pages, and ``overrule`` names the judgments about its pages that its operator
     rejects. ``readers`` are the names of those who may see its pages if they were fetched with credentials; ``*`` means
-    everyone with a name. ``share`` is the maximum part of the fetch budget it may use, such as 0.2; None means all of
+    any signed-in reader. ``share`` is the maximum part of the fetch budget it may use, such as 0.2; None means all of
     it. ``promise`` lists sources with a guaranteed fetch interval, each as seconds and URL: ``900
     https://example.org/news``. ``sitemap`` lists sitemaps missing from robots.txt, as URL or path; they may be outside
     the site's scope. ``render`` says which pages to render if there is a browser: those that seem empty without

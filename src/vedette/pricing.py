@@ -73,7 +73,7 @@ class Price:
 
     def __post_init__(self) -> None:
         if not (self.value > 0 and isfinite(self.value) and self.patience_s > 0):
-            raise ConfigError("a price and its patience must be above 0")
+            raise ConfigError("price and patience must be positive")
 
     def update(self, spent: float, budget: float, span_s: float) -> "Price":
         """Return the price after spending against a budget over a time; without a budget it does not move."""

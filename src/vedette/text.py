@@ -22,7 +22,7 @@ Which characters are letters depends on the Unicode version of the running Pytho
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -177,6 +177,7 @@ def hash_words(form: bytes) -> WordHashes:
     return (scramble(raw_word_hashes(form)) >> HALF).astype(np.uint32)
 
 
+@lru_cache(maxsize=8192)  # a search asks for each word several times
 def hash_word(word: str) -> int:
     """Hash one normalized word to its number.
 

@@ -7,7 +7,6 @@ One without a zone is UTC.
 
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_tz
 
 MINUTE_S, HOUR_S, DAY_S, WEEK_S = 60.0, 3_600.0, 86_400.0, 604_800.0
 
@@ -111,6 +110,8 @@ def _parse_rfc_822(text: str) -> float | None:
     seconds = parse_written_date(text)
     if seconds is not None or not text.isascii():
         return seconds
+    from email.utils import parsedate_tz  # takes longer to import than most commands run, and few dates need it
+
     parts = parsedate_tz(text) or parsedate_tz(f"{text} 00:00:00 GMT")
     return _to_seconds(*parts[:6], timedelta(seconds=parts[9] or 0)) if parts else None
 

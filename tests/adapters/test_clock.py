@@ -39,14 +39,14 @@ def test_two_processes_agree_at_high_speed() -> None:
 
 
 def test_three_numbers_suffice_to_agree_within_a_tenth_of_a_millisecond() -> None:
-    """Clocks made apart differ only by how well Unix time and the monotonic clock could be read together."""
+    """Separately created clocks differ only by how closely both system clocks can be read together."""
     first, second = Clock(5.0, 7.0, 2.0), Clock(5.0, 7.0, 2.0)
     assert first.to_world_s(100.0) == second.to_world_s(100.0)
     assert abs(first.ahead_s - second.ahead_s) < 1e-4
 
 
 def test_real_clock_is_unix_time() -> None:
-    """World and wall are one, and both are what the system says."""
+    """World and wall time are the system's time."""
     clock = real_clock()
     before_s = time.time()
     now_s = clock.now()
@@ -55,7 +55,7 @@ def test_real_clock_is_unix_time() -> None:
 
 
 def test_a_started_clock_opens_the_world_now() -> None:
-    """World time begins at the world's own start and only goes on."""
+    """World time begins at the world's own start and only moves forward."""
     clock = start_clock(1e9, 60.0)
     first_s, second_s = clock.now(), clock.now()
     assert 1e9 <= first_s <= second_s
@@ -77,7 +77,7 @@ def test_delays_and_times_follow_the_same_speed(start_s: float, speed: float, de
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
 def test_time_runs_forward_or_is_refused(speed: float) -> None:
-    """A speed that is no speed is the person's mistake."""
+    """An invalid speed is a usage error."""
     with pytest.raises(UsageError, match="speed"):
         Clock(0.0, 0.0, speed)
 

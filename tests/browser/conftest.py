@@ -9,7 +9,7 @@ from tests.browser.browsing import NO_BROWSER, browser
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests of a file."""
+    """Share one browser between all tests of a file."""
     with browser() as started:
         if started is None:
             pytest.skip(NO_BROWSER)

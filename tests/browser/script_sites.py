@@ -1,8 +1,7 @@
-"""Sites for tests of rendering, on loopback: an application, a manual, a static site, hostile scripts.
+"""Sites for rendering tests on loopback: an application, a manual, a static site, and hostile scripts.
 
-The application is one page for every address, with history routing; its text comes by ``fetch``, and the second half
-of each list only when somebody scrolls there. The manual has its text in a template, and its links lack a part that the
-script fills in.
+The application is one page for every URL, with history routing; its text is loaded by ``fetch``, and the second half of
+each list only on scrolling. The manual has its text in a template, and its links have a part that the script fills in.
 """
 
 import json
@@ -80,20 +79,20 @@ document.body.insertAdjacentHTML("beforeend", "<p>" + "Words that only a script 
 
 
 def article_word(number: int) -> str:
-    """A word that only one article has."""
+    """Return a word that only one article has."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     return "kettle" + letters[number % 26] * 3 + letters[number // 26] * 2
 
 
 @dataclass(slots=True)
 class ScriptSites:
-    """The served sites: their port, and every request that came, as host and target."""
+    """The served sites: their port, and every request, as host and target."""
 
     port: int
     requests: list[tuple[str, str]] = field(default_factory=list)
 
     def list_targets(self, host: str) -> list[str]:
-        """The targets that were requested of a host."""
+        """Return the targets requested from a host."""
         return [target for name, target in self.requests if name == host]
 
 
@@ -148,7 +147,7 @@ def _answer_manual(target: str) -> tuple[int, str, str]:
 
 @contextmanager
 def serve_sites(articles: int = ARTICLES) -> Iterator[ScriptSites]:
-    """Serve the sites on a port of loopback."""
+    """Serve the sites on a loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

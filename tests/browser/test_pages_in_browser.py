@@ -1,8 +1,8 @@
-"""The pages in a real browser: keys, colors, widths, hostile titles, the copy in its frame, the box on other sites."""
+"""The pages in a real browser: keyboard, colors, widths, hostile titles, cached copies, the embedded search box."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -14,7 +14,7 @@ from tests.browser.browsing import violations
 from tests.tree_runs import patiently
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, result, serving
 
-from vedette.serve.slate import Snippet
+from vedette.serve.slate import PageVersion, ResultSection, Snippet
 from vedette.web.ports import FacetCount, IndexOverview
 from vedette.web.rendering import Branding
 
@@ -27,7 +27,18 @@ HOSTILE = (
     result(6, "lag {{7*7}} &amp; \"'><svg onload=window.hurt=1>", snippet=Snippet("<b onclick=window.hurt=1>" * 40)),
 )
 SITES = tuple(FacetCount(f"site-{n}-{'x' * 60}.example.org", n) for n in range(100))
-MANY = tuple(result(n, f"Lag number {n}", similar=3 if n == 1 else 0) for n in range(1, 36))
+OTHERS = tuple(PageVersion(f"2.{n}", f"https://kafka.example.org/2.{n}/lag") for n in range(8, 0, -1))
+VERSIONS = {"version": "3.0", "versions": 9, "other_versions": OTHERS}
+SECTIONS = tuple(
+    ResultSection(f"Part {n}", f"https://kafka.example.org/3#part-{n}", Snippet("a part about lag", ((13, 16),)))
+    for n in range(3)
+)
+MORE: dict[int, dict[str, Any]] = {
+    1: {"similar": 3},
+    2: VERSIONS,
+    3: {"sections": SECTIONS, "snippet": SECTIONS[0].snippet},
+}
+MANY = tuple(result(n, f"Lag number {n}", **MORE.get(n, {})) for n in range(1, 36))
 COPY = (
     "<h1>Monitoring</h1><p><a id=out href=/x>a link</a></p><script>parent.hurt = top.hurt = 1</script>"
     "<img src=x onerror='top.hurt=1'><form action=/x><input name=a></form>"
@@ -39,7 +50,7 @@ SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 @pytest.fixture(scope="module")
 def held() -> HeldPages:
-    """What the server under test has to show."""
+    """Return the contents of the server under test."""
     return HeldPages(
         MANY,
         {1: copy(COPY)},
@@ -58,14 +69,14 @@ def held() -> HeldPages:
 
 @pytest.fixture(scope="module")
 def address(held: HeldPages) -> Iterator[str]:
-    """A server with much to show."""
+    """A server with a lot of content."""
     with serving(application(held, Branding(name="Finder", contact=lambda: "ops@example.org"))) as at:
         yield at
 
 
 @pytest.fixture(scope="module")
 def hostile_address() -> Iterator[str]:
-    """A server whose pages were all written by someone with bad intentions."""
+    """A server with hostile pages only."""
     known = IndexOverview(10**9, SITES, (FacetCount("html", 3),), (FacetCount("en", 1),), NOW_S, 1e9, 10_000, HOSTILE)
     search = HeldPages(HOSTILE, known=known, says={"total": 10**12}, likes={1: HOSTILE})
     with serving(application(search, Branding(name="A name that goes on and on and on", demo=True))) as at:
@@ -74,7 +85,7 @@ def hostile_address() -> Iterator[str]:
 
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A reader without a past."""
+    """A fresh browser context."""
     made = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     yield made
     made.close()
@@ -82,7 +93,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A tab in which every error of a script fails the test."""
+    """A tab in which script errors fail the test."""
     tab = context.new_page()
     errors: list[str] = []
     tab.on("pageerror", lambda error: errors.append(str(error)))
@@ -91,7 +102,7 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 
 def focused(page: Page) -> str:
-    """The text of what has the focus, or the name of a field."""
+    """Return the text of the focused element, or the name of a field."""
     told: str = page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
     return told
 
@@ -102,6 +113,7 @@ def focused(page: Page) -> str:
 def test_a_search_from_the_first_page(page: Page, address: str) -> None:
     """The field has the focus; typing and Enter show results, with a URL that contains only the query."""
     page.goto(address)
+    expect(page.locator("#q")).to_be_focused()
     page.keyboard.type("lag")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?q=lag")
@@ -109,7 +121,7 @@ def test_a_search_from_the_first_page(page: Page, address: str) -> None:
 
 
 def test_it_works_without_script(chromium: Browser, address: str) -> None:
-    """Searching, filtering and paging need no script, and no control is shown that would."""
+    """Searching, filtering and paging work without scripts, and controls that need them are hidden."""
     context = chromium.new_context(java_script_enabled=False)
     tab = context.new_page()
     tab.goto(address)
@@ -125,7 +137,7 @@ def test_it_works_without_script(chromium: Browser, address: str) -> None:
 
 
 def test_why_opens_in_place(page: Page, address: str) -> None:
-    """A click shows the sentence and the table; a second one at the same place closes them."""
+    """A click shows the sentence and the table; a second click in the same place closes them."""
     page.goto(f"{address}/search?q=lag")
     why = page.locator("details.why").first
     summary = why.locator("summary")
@@ -139,7 +151,7 @@ def test_why_opens_in_place(page: Page, address: str) -> None:
 
 
 def test_a_filter_applies_at_once(page: Page, address: str) -> None:
-    """Choosing is enough, and options not chosen are not in the URL."""
+    """Choosing an option applies it, and options not chosen are not in the URL."""
     page.goto(f"{address}/search?q=lag")
     page.select_option("select[name=time]", "week")
     page.wait_for_url("**/search?q=lag&time=week")
@@ -150,7 +162,7 @@ def test_a_filter_applies_at_once(page: Page, address: str) -> None:
 
 
 def test_keys_lead_through_the_results(page: Page, address: str) -> None:
-    """A slash goes to the field, j and k or arrows go from result to result, Enter opens."""
+    """A slash moves to the field, j and k or arrows move between results, and Enter opens one."""
     page.goto(f"{address}/search?q=lag")
     seen = []
     for key in ("j", "j", "ArrowDown", "k", "ArrowUp", "k", "ArrowDown"):
@@ -164,7 +176,7 @@ def test_keys_lead_through_the_results(page: Page, address: str) -> None:
 
 
 def test_enter_opens_the_result(page: Page, address: str) -> None:
-    """A result is a link like any other: Enter on it leads to the page."""
+    """A result is a normal link: Enter on it opens the page."""
     page.route("https://kafka.example.org/**", lambda route: route.abort())  # the web is left alone
     page.goto(f"{address}/search?q=lag")
     page.keyboard.press("j")
@@ -174,7 +186,7 @@ def test_enter_opens_the_result(page: Page, address: str) -> None:
 
 
 def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
-    """Who comes by keyboard is offered the way past the header, and sees it."""
+    """Keyboard users can see and use a link that skips the header."""
     page.goto(f"{address}/search?q=lag")
     page.keyboard.press("Tab")
     assert focused(page) == "Skip to content"
@@ -184,14 +196,17 @@ def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
 
 
 def test_suggestions_are_a_combobox(page: Page, address: str) -> None:
-    """Arrows choose and fill in, Escape restores the input, and screen readers are notified of all of it."""
+    """Arrows choose and fill in, Escape restores the input, and screen readers are notified."""
     page.goto(address)
     field = page.locator("#q")
     expect(field).to_be_focused()
     page.keyboard.type("lag")
     page.wait_for_selector("[role=listbox] [role=option]")
     assert field.get_attribute("aria-expanded") == "true"
-    assert page.locator("[role=option]").all_text_contents() == ["lag", "lag of a consumer", "lag <b>per</b> partition"]
+    offered = ["lag", "lag of a consumer", "lag <b>per</b> partition"]
+    assert page.locator("[role=option]:not(.page)").all_text_contents() == offered
+    assert page.locator("[role=option] .hit").all_text_contents() == ["Lag number 1", "Lag number 2"]
+    expect(page.locator("[role=listbox] + [role=status]")).to_have_text("3 suggestions, 2 results")
     assert violations(page) == []
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -205,11 +220,45 @@ def test_suggestions_are_a_combobox(page: Page, address: str) -> None:
     page.wait_for_url("**/search?q=lag+of+a+consumer")
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_results_while_typing_can_be_opened_with_keys(page: Page, address: str, width: int) -> None:
+    """A result in the list leads to its page; the typed words stay in the field; it fits narrow screens."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.route("https://kafka.example.org/**", lambda route: route.fulfill(body="the page"))
+    page.goto(address)
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("lag n")
+    page.wait_for_selector("[role=option].page")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+    page.keyboard.press("ArrowUp")
+    assert page.locator("#q").input_value() == "lag n"
+    page.keyboard.press("Enter")
+    page.wait_for_url(MANY[1].url)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_sections_and_versions_open_below_their_result(page: Page, address: str, width: int) -> None:
+    """Keys open both lists; sections lead to their anchors, versions to the pages of other releases."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{address}/search?q=lag")
+    for kind, count, target in (("versions", 9, OTHERS[0].url), ("sections", 2, SECTIONS[1].url)):  # 8, and all
+        links = page.locator(f"details.{kind} li a")
+        expect(links.first).to_be_hidden()
+        page.locator(f"details.{kind} summary").focus()
+        page.keyboard.press("Enter")
+        expect(links.first).to_be_visible()
+        assert (links.count(), links.first.get_attribute("href")) == (count, target)
+    assert page.locator("p.section a").get_attribute("href") == SECTIONS[0].url
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+
+
 # --- looks ---
 
 
-def test_the_switch_of_colours_is_kept_and_never_flashes(page: Page, address: str) -> None:
-    """The choice holds from page to page, and is in the page before any script runs."""
+def test_the_color_scheme_is_kept_and_never_flashes(page: Page, address: str) -> None:
+    """The choice persists from page to page, and applies before any script runs."""
     page.goto(address)
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)
@@ -226,7 +275,7 @@ PATHS = ("/", "/search?q=lag", "/search?q=nothing", "/similar/1?q=lag", "/cached
 
 @pytest.mark.parametrize(("width", "scheme"), list(zip(WIDTHS, SCHEMES, strict=True)))
 def test_every_page_fits_and_can_be_used_by_all(chromium: Browser, address: str, width: int, scheme: Scheme) -> None:
-    """No page scrolls sideways or has a serious violation, small and light or wide and dark, with reasons open."""
+    """No page scrolls sideways or has serious violations, small and light or wide and dark, with reasons open."""
     context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     tab = context.new_page()
     for path in PATHS:
@@ -242,7 +291,7 @@ def test_every_page_fits_and_can_be_used_by_all(chromium: Browser, address: str,
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_hostile_pages_neither_run_nor_break_ours(chromium: Browser, hostile_address: str, width: int) -> None:
-    """Nothing in a title, snippet or address runs; nothing is wider than the screen."""
+    """Nothing in a title, snippet or URL runs, and nothing overflows."""
     context = chromium.new_context(viewport={"width": width, "height": 800})
     tab = context.new_page()
     for path in (
@@ -260,8 +309,8 @@ def test_hostile_pages_neither_run_nor_break_ours(chromium: Browser, hostile_add
     context.close()
 
 
-def test_a_copy_is_seen_and_can_do_nothing(page: Page, address: str) -> None:
-    """The frame shows the text; nothing in it ran or was requested, and its links open no window."""
+def test_a_copy_is_shown_without_scripts_or_requests(page: Page, address: str) -> None:
+    """The frame shows the text; nothing in it runs or sends requests, and its links open no window."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(address)))
     page.goto(f"{address}/cached/1")
@@ -280,7 +329,7 @@ def test_a_copy_is_seen_and_can_do_nothing(page: Page, address: str) -> None:
 
 @pytest.fixture
 def elsewhere(address: str) -> Iterator[str]:
-    """Another origin, with a strict policy of its own, that has the box of examples/ on its page."""
+    """A page on another origin with a strict policy and the search box from examples/."""
     policy = f"default-src 'none'; script-src {address}; connect-src {address}; form-action {address}"
     said = 'data-site="kafka.example.org/documentation" data-label="Find"'
     example = (Path(__file__).parents[2] / "examples" / "search_box.html").read_text(encoding="utf-8")
@@ -294,13 +343,16 @@ def elsewhere(address: str) -> Iterator[str]:
 
 
 def test_the_box_works_on_a_foreign_page(page: Page, address: str, elsewhere: str, held: HeldPages) -> None:
-    """It offers suggestions from us, leaves no name on the page, and leads to results of that site only."""
+    """It shows suggestions and results, adds no names to the page, fits, and leads to results of that site only."""
     page.goto(elsewhere)
     page.wait_for_selector("input[type=search]")
     assert page.evaluate("typeof offerSuggestions") == "undefined"
-    assert violations(page) == []
     page.locator("input[type=search]").press_sequentially("lag")
-    page.wait_for_selector("[role=option]")
+    page.wait_for_selector("[role=option].page")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

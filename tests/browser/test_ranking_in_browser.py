@@ -1,27 +1,29 @@
-"""Learned ranking, from the first click to the guard: requests of users, a real tree, the console in a browser.
+"""Learned ranking, from the first click to the guard: user requests, a real tree, the console in a browser.
 
-Readers come from separate addresses. First they like one page with low relevance; once that was learned it is first,
-and little-known pages are tried. Then users with that order return at once, so clicks are worth less than with
-relevance alone: the guard returns to the safe order for everyone, and it is reported.
+Visitors come from separate addresses. First they like one page with low relevance; once that is learned, the page is
+first, and little-known pages are tried. Then visitors with that order return quickly, so clicks are worth less than
+with relevance alone: the guard restores the safe order for everyone, and this is reported.
 """
 
+import os
+import signal
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, expect
 from tests.browser.browsing import violations
 from tests.search_runs import SmallWeb, Up, page, small_web, up
-from tests.tree_runs import patiently
+from tests.tree_runs import children, patiently
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.lab.visitors.habits import Click, ResultPage, Search, View
 from vedette.lab.visitors.population import Person
 from vedette.lab.visitors.traffic import Browser
-from vedette.runtime.search.click_learning import learn
+from vedette.runtime.search.click_learning import IndexedPages, learn
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.web.console.ports.monitoring import RankingReport
 
@@ -34,17 +36,16 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 QUERY = "zeppelin"
 LIKED_AT = 6  # the place, from 0, of the page that readers will like
 TEACHERS, UNHAPPY = 105, 50
-PATIENCE_S = 300.0
 
 
 class Readers:
-    """People who search, see what was found, and open a result; each is someone else."""
+    """Different people who search, view the results, and open one."""
 
     def __init__(self, port: int) -> None:
         self._port, self._next = port, 0
 
     def come(self, many: int) -> list[tuple[Browser, ResultPage]]:
-        """This many users search, and view their results."""
+        """Let this many users search and view the results."""
         came = []
         for _ in range(many):
             self._next += 1
@@ -60,36 +61,56 @@ class Readers:
 
 @pytest.fixture(scope="module")
 def run(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:  # noqa: ARG001 - without a browser it is not started
-    """A site of pages that all have the word."""
+    """A site whose pages all have the word."""
     web: SmallWeb
     with small_web(PAGES) as web, up(web, tmp_path_factory.mktemp("ranking"), HOME) as run:
-        patiently(lambda: run.search(QUERY)["total"] == len(NAMES), PATIENCE_S)
-        yield run
+        patiently(lambda: run.search(QUERY)["total"] == len(NAMES))
+        with paused_indexer(run):
+            yield run
+
+
+@contextmanager
+def paused_indexer(run: Up) -> Iterator[None]:
+    """Stop the tree from learning by itself: on a busy machine it would do so between a view and its click."""
+    indexer = children(run.process.pid)["vedette indexer"]
+
+    def is_paused() -> bool:
+        os.kill(indexer, signal.SIGSTOP)
+        works = bool(children(indexer))
+        if works:
+            os.kill(indexer, signal.SIGCONT)
+        return not works
+
+    patiently(is_paused)
+    try:
+        yield
+    finally:
+        os.kill(indexer, signal.SIGCONT)
 
 
 def told_of(run: Up) -> RankingReport:
-    """The ranking status, as servers and console read it."""
+    """Return the ranking status, as servers and console read it."""
     return load_ranking_status(run.folder / "data" / "index") or RankingReport()
 
 
 def learn_now(run: Up, clicks: int) -> None:
-    """What the tree does by itself every half minute or so, done at once: all that was recorded is learned from."""
+    """Learn from everything recorded now."""
     folder = run.folder / "data"
     events = "SELECT count(*) FROM event WHERE kind = 'click'"
     with closing(sqlite3.connect(f"file:{folder / 'record.db'}?mode=ro", uri=True)) as record:
-        patiently(lambda: record.execute(events).fetchone()[0] == clicks, PATIENCE_S)
+        patiently(lambda: record.execute(events).fetchone()[0] == clicks)
     generation = Generations(folder).current()
     assert generation is not None
-    learn(folder, generation, time.time())
+    learn(folder, generation, generation.parent, IndexedPages(generation), time.time())
 
 
 @pytest.fixture
 def console(chromium: Chromium, run: Up) -> Iterator[Page]:
-    """Signed in."""
+    """A signed-in tab."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     tab = context.new_page()
     tab.goto(f"{run.address}/console")
-    told = (run.folder / "told.txt").read_text()
+    told = (run.folder / "output.txt").read_text()
     tab.fill("#token", next(word for word in told.split() if word.startswith("vt_")))
     tab.click("text=Sign in >> nth=-1")
     yield tab
@@ -97,7 +118,7 @@ def console(chromium: Chromium, run: Up) -> Iterator[Page]:
 
 
 def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
-    """Liked: it rises. Harm: the safe order is back for all, and console, status and explain say why."""
+    """A liked page rises. If clicks get worse, the safe order returns, and console, status and explain say why."""
     readers = Readers(run.port)
     came = readers.come(TEACHERS)
     by_relevance = [hit.page for hit in came[0][1].hits]
@@ -105,7 +126,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     liked = came[0][1].hits[LIKED_AT]
     assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in came)
     learn_now(run, TEACHERS)
-    patiently(lambda: run.found(QUERY)[0] == liked.url, PATIENCE_S)
+    patiently(lambda: run.found(QUERY)[0] == liked.url)
     assert "expected like rate" in run.vedette("explain", liked.url)
 
     came = readers.come(UNHAPPY)
@@ -117,16 +138,16 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
         if found.hits[0].page == liked.page:
             browser.perform(Search(0.0, QUERY))
     learn_now(run, TEACHERS + UNHAPPY)
-    patiently(lambda: run.found(QUERY)[0] != liked.url, PATIENCE_S)
+    patiently(lambda: run.found(QUERY)[0] != liked.url)
     assert all([hit.page for hit in found.hits] == by_relevance for _, found in readers.come(20))
 
     why = "quality per click fell from 1.00 to 0.00"
-    patiently(lambda: why in run.vedette("status"), PATIENCE_S)
+    patiently(lambda: why in run.vedette("status"))
     assert why in run.vedette("explain", liked.url)
     console.goto(f"{run.address}/console/explain?url={liked.url}")
     expect(console.locator("main")).to_contain_text(f"because the guard is active: {why}")
     console.goto(f"{run.address}/console/ranking")
-    expect(console.locator("[role=status]").first).to_contain_text(f"turned learned ranking off: {why}")
+    expect(console.locator("[role=status]").first).to_contain_text(f"turned off learned ranking: {why}")
     tried = told_of(run).promoted
     assert tried
     assert sum(row.shown for row in tried) == told_of(run).tried
@@ -138,8 +159,8 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_is_usable_with_all_that_it_can_hold(run: Up, console: Page, width: int) -> None:
-    """Nothing is wider than the window, and nothing serious keeps anyone out."""
+    """Nothing overflows, and there are no serious violations."""
     console.set_viewport_size({"width": width, "height": 800})
     console.goto(f"{run.address}/console/ranking")
     assert console.evaluate("document.documentElement.scrollWidth") <= width
-    assert violations(console) == []
+    assert violations(console, with_contrast=width == 1280) == []

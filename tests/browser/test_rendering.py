@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.browser.script_sites import ARTICLES, CHAPTERS, HOSTILE, ScriptSites, article_word, serve_sites
+from tests.tree_runs import PATIENCE_S
 
 import vedette
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -36,17 +37,18 @@ pytestmark = [
     # Nothing but a real browser shows what a page's script does; the reason names what to install.
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
 ]
-LIMITS = RenderLimits(script_s=60.0, cpu_s=6.0, memory_bytes=900 * 2**20)
+# CPU time and memory end a page, never how long it takes on a busy machine.
+LIMITS = RenderLimits(script_s=PATIENCE_S, cpu_s=4.0, wall_s=PATIENCE_S, start_s=PATIENCE_S, memory_bytes=900 * 2**20)
 
 
 class Crawled(NamedTuple):
-    """A crawl of an application, a manual and a static site that has ended."""
+    """A finished crawl of an application, a manual and a static site."""
 
     sites: ScriptSites
     folder: Path
 
     def run(self, *words: str) -> dict[str, Any]:
-        """What a command says of the data folder, as JSON."""
+        """Return a command's JSON output for the data folder."""
         command = [sys.executable, "-m", "vedette", *words, "--data", str(self.folder / "data"), "--json"]
         told: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         return told
@@ -54,7 +56,7 @@ class Crawled(NamedTuple):
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    """An application, a manual and a static site, crawled with default settings but for the pauses."""
+    """Crawl an application, a manual and a static site with default settings except for delays."""
     folder = tmp_path_factory.mktemp("rendering")
     (folder / "vedette.toml").write_text('[crawl]\ndelay = "50ms"\naddress_delay = "10ms"\n')
     with serve_sites() as sites:
@@ -66,7 +68,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
 
 
 def test_an_application_is_found_in_full(crawled: Crawled) -> None:
-    """Every article is found by its word, though each URL answers with the same empty page, and links are lazy."""
+    """Every article is found by its word, although all URLs return the same empty page and links are lazy."""
     folder = vedette.open_folder(crawled.folder / "data")
     for number in range(ARTICLES):
         results = folder.search(article_word(number)).results
@@ -74,7 +76,7 @@ def test_an_application_is_found_in_full(crawled: Crawled) -> None:
 
 
 def test_links_that_a_script_fills_in_are_followed(crawled: Crawled) -> None:
-    """A page with text and without usable links is rendered for its links, and no half-filled address is requested."""
+    """A page with text but without usable links is rendered for its links, and no template URL is requested."""
     asked = crawled.sites.list_targets("manual.test")
     assert {target for target in asked if "chapter" in target} == {f"/7/chapter/{n}" for n in range(CHAPTERS)}
     told = crawled.run("explain", "http://manual.test/")
@@ -83,22 +85,22 @@ def test_links_that_a_script_fills_in_are_followed(crawled: Crawled) -> None:
 
 
 def test_scripts_are_fetched_once_and_robots_txt_holds_for_them(crawled: Crawled) -> None:
-    """Shared resources are fetched once; those that robots.txt disallows are not, whoever requests them."""
+    """Shared resources are fetched once, and those that robots.txt disallows are not fetched."""
     asked = crawled.sites.list_targets("app.test")
     assert asked.count("/app.js") == 1
     assert "/private/secret.json" not in asked
 
 
 def test_a_static_site_costs_no_rendering(crawled: Crawled) -> None:
-    """Nothing of it is learned about renderings, since there was none."""
+    """Nothing is learned about rendering, because nothing was rendered."""
     with open_state_reader(crawled.folder / "data") as reader:
         learned = json.loads(reader.store.get_value(RENDERING_KEY) or "")
     assert {name.partition(" ")[0] for name in learned} == {"app.test", "manual.test"}
     assert len(crawled.sites.list_targets("static.test")) == 14  # robots.txt, two guesses at sitemaps, 11 pages
 
 
-def test_explain_says_what_rendering_costs_and_brings(crawled: Crawled) -> None:
-    """The share of renderings with text, and seconds and requests as a cost in fetches."""
+def test_explain_shows_cost_and_yield_of_rendering(crawled: Crawled) -> None:
+    """The output has the share of renderings with text, and their cost in fetches, from seconds and requests."""
     told = crawled.run("explain", "http://app.test/article/1")["rendering"]
     assert told["done"]
     assert (told["rendered"], told["brought"], told["render"]) == (ARTICLES, ARTICLES, True)
@@ -107,7 +109,7 @@ def test_explain_says_what_rendering_costs_and_brings(crawled: Crawled) -> None:
 
 @pytest.fixture
 def renderer() -> Iterator[PageRenderer[str]]:
-    """A browser with tight limits, which leaves no process behind."""
+    """A browser with tight limits that leaves no process behind."""
     before = set(list_descendants(os.getpid()))
     made: PageRenderer[str] = PageRenderer(find_browser(), LIMITS)
     yield made
@@ -116,7 +118,7 @@ def renderer() -> Iterator[PageRenderer[str]]:
 
 
 def render(renderer: PageRenderer[str], script: str) -> tuple[RenderedPage | FailedPage, list[str]]:
-    """The outcome of a page with a script, with all of its requests answered, and the requests."""
+    """Return the outcome of a page with a script, with all of its requests answered, and the requests."""
     html = f'<body><div id="app"></div><script>{script}</script>'
     renderer.submit("it", RenderJob("http://hostile.test/", "text/html", html.encode(), "vedette/0"))
     asked: list[str] = []
@@ -130,13 +132,13 @@ def render(renderer: PageRenderer[str], script: str) -> tuple[RenderedPage | Fai
 
 
 def text_of(event: RenderEvent) -> str:
-    """The HTML of a page that was rendered."""
+    """Return the HTML of a rendered page."""
     assert isinstance(event, RenderedPage), event
     return event.html.decode()
 
 
-def test_what_a_script_asks_for_goes_nowhere_but_through_us(renderer: PageRenderer[str]) -> None:
-    """Private addresses, pop-ups, frames, workers, sockets and beacons: no connection is made."""
+def test_scripts_make_requests_only_through_the_crawler(renderer: PageRenderer[str]) -> None:
+    """Private addresses, pop-ups, frames, workers, sockets and beacons cause no connection."""
     with serve_sites() as sites:
         for path in ("/private", "/popups", "/worker"):
             script = HOSTILE[path].replace("{port}", str(sites.port))
@@ -147,7 +149,7 @@ def test_what_a_script_asks_for_goes_nowhere_but_through_us(renderer: PageRender
 
 
 def test_a_script_that_never_ends_or_takes_all_memory_is_ended(renderer: PageRenderer[str]) -> None:
-    """The page fails, within the limits, and the next one is rendered by a new browser."""
+    """The page fails within the limits, and a new browser renders the next one."""
     endless, _ = render(renderer, HOSTILE["/loop"])
     assert isinstance(endless, FailedPage)
     assert endless.reason == RenderFailure.TIMEOUT

@@ -1,4 +1,4 @@
-"""What a real browser reports about results: that they were seen, and which were opened, by any means."""
+"""What a real browser reports about results: that they were seen, and which were opened, in any way."""
 
 from collections.abc import Iterator
 
@@ -16,24 +16,24 @@ LEADING = "127.0.0.1"
 
 
 class Run:
-    """A page of results in a browser, and the log behind it."""
+    """A results page in a browser, and the log behind it."""
 
     def __init__(self, page: Page, log: HeldLog, address: str) -> None:
         self.page, self.log, self.address = page, log, address
 
     def search(self) -> None:
-        """Opens the results."""
+        """Open the results."""
         self.page.goto(f"{self.address}/search?q=lag")
 
-    def told(self, many: int) -> list[tuple[str, int]]:
-        """The events, once there are this many."""
-        patiently(lambda: len(self.log.events) >= many, 10)
+    def wait_for_events(self, many: int) -> list[tuple[str, int]]:
+        """Wait for this many events and return them."""
+        patiently(lambda: len(self.log.events) >= many)
         return [(event.kind, event.page) for event in self.log.events]
 
 
 @pytest.fixture
 def run(chromium: Browser) -> Iterator[Run]:
-    """A server that records, and a reader."""
+    """A server that records, and a visitor."""
     log, search = HeldLog(), SmallSearch()
     with served(Serve(rate=Rate(0, 1.0)), search=search, recording=recording_to(log)) as (_, port):
         address = f"http://{LEADING}:{port}"
@@ -43,33 +43,33 @@ def run(chromium: Browser) -> Iterator[Run]:
         context.close()
 
 
-def test_a_view_and_each_way_of_opening_are_told(run: Run) -> None:
-    """Keyboard, middle button and a plain click; the link leads where it leads. A right click opens nothing."""
+def test_views_and_all_ways_of_opening_are_reported(run: Run) -> None:
+    """Keyboard, middle button and plain click are reported, and links work as usual. A right click opens nothing."""
     run.search()
-    assert run.told(1) == [("view", 0)]
+    assert run.wait_for_events(1) == [("view", 0)]
     run.page.locator("a.title").click(button="right")
     run.page.keyboard.press("Escape")
     run.page.locator("a.title").click(button="middle")
-    assert run.told(2)[1:] == [("click", 1)]
+    assert run.wait_for_events(2)[1:] == [("click", 1)]
     run.page.locator("a.title").focus()
     run.page.keyboard.press("Enter")
     run.page.wait_for_url("**/bot")
-    assert run.told(3)[2:] == [("click", 1)]
+    assert run.wait_for_events(3)[2:] == [("click", 1)]
     run.search()
     run.page.locator("a.title").click()
     run.page.wait_for_url("**/bot")
-    assert run.told(5)[3:] == [("view", 0), ("click", 1)]
+    assert run.wait_for_events(5)[3:] == [("view", 0), ("click", 1)]
     assert {event.slate for event in run.log.events} == {slate.id for slate in run.log.slates}
     assert {event.filter_reason for event in run.log.events} <= {"", "too quick"}  # a script is quicker than any person
     assert len({event.visitor for event in run.log.events} | {slate.visitor for slate in run.log.slates}) == 1
 
 
 def test_other_links_are_no_clicks(run: Run) -> None:
-    """Neither the copy of a page nor the reasons for it, nor leaving."""
+    """The cached copy, the reasons and leaving the page are not reported."""
     run.search()
     run.page.get_by_text("Why this result").click()
     run.page.get_by_role("link", name="Cached").click()
     run.page.wait_for_url("**/cached/1")
     run.page.goto(f"{run.address}/privacy")
     assert violations(run.page) == []
-    assert run.told(1) == [("view", 0)]
+    assert run.wait_for_events(1) == [("view", 0)]

@@ -1,4 +1,4 @@
-"""Errors of the command line: one line that says what to type, and exit code 2."""
+"""Command line errors: one line that says what to type, and exit code 2."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.tree_runs import PATIENCE_S
 
 from vedette.cli.main import COMMANDS, Command
 
@@ -19,11 +20,11 @@ from vedette.cli.main import COMMANDS, Command
 def vedette(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=cwd)
 
 
 def complaint(arguments: Sequence[str], cwd: Path) -> str:
-    """The one line that a wrong command line gets."""
+    """Return the one-line error of a wrong command line."""
     done = vedette(*arguments, cwd=cwd)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
@@ -45,7 +46,7 @@ def complaint(arguments: Sequence[str], cwd: Path) -> str:
         (["crawl", "8.8.8.8", "--pagse", "3"], "did you mean --pages?"),
         (["crawl", "8.8.8.8", "--pages", "0"], "above 0"),
         (["crawl", "8.8.8.8", "--delay", "3"], "3s"),
-        (["crawl", "8.8.8.8", "--contact", "nobody"], "e-mail"),
+        (["crawl", "8.8.8.8", "--contact", "nobody"], "email"),
         (["crawl", "8.8.8.8", "--connect-to", "x=y"], "HOST:PORT=ADDR:PORT"),
         (["crawl", "8.8.8.8", "--connect-to", "@missing"], "missing"),
         (["crawl", "8.8.8.8", "--config", "missing.toml"], "missing.toml"),
@@ -54,32 +55,35 @@ def complaint(arguments: Sequence[str], cwd: Path) -> str:
         (["lab"], "serve or judge"),
         (["lab", "serve", "made:huge"], "small"),
         (["lab", "judge", "missing.log"], "missing.log"),
+        (["lab", "replay", "missing.jsonl"], "VEDETTE_DECISIONS"),
+        (["lab", "run", "order", "--as-live"], "order-joined"),
         (["demo", "--for", "soon"], "unit"),
         (["demo", "--world", "nothing"], "made:"),
     ],
 )
 def test_a_wrong_command_line_gets_one_line_that_helps(arguments: list[str], said: str, tmp_path: Path) -> None:
-    """Exit code 2, nothing on standard output, and one line that names what to type."""
+    """Exit code 2, nothing on standard output, and one line that says what to type."""
     assert said in complaint(arguments, tmp_path)
 
 
 def test_an_unknown_key_in_the_settings_names_the_nearest(tmp_path: Path) -> None:
-    """vedette.toml is found by itself, and a misspelled key is not ignored."""
+    """vedette.toml is found automatically, and a misspelled key is an error."""
     (tmp_path / "vedette.toml").write_text('[crawl]\ndelai = "2s"\n')
     assert "did you mean crawl.delay?" in complaint(["crawl", "127.0.0.1:9", "--allow-private"], tmp_path)
 
 
 def test_a_contact_in_the_settings_is_enough(tmp_path: Path) -> None:
-    """With crawl.contact set, a public host is not refused for lack of it (here: refused for its bad page count)."""
+    """With crawl.contact set, a public host is not refused (here, a bad page count is)."""
     (tmp_path / "vedette.toml").write_text('[crawl]\ncontact = "ops@example.org"\n')
     assert "--contact" not in complaint(["crawl", "8.8.8.8", "--pages", "x"], tmp_path)
 
 
 def test_version_is_printed() -> None:
-    """The version that the package says."""
+    """The version is that of the package; beside it is whether hot modules are compiled."""
     from vedette import __version__
+    from vedette.compiled import get_form
 
-    assert vedette("--version").stdout == f"vedette {__version__}\n"
+    assert vedette("--version").stdout == f"vedette {__version__} ({get_form()})\n"
 
 
 class _Site(BaseHTTPRequestHandler):
@@ -96,12 +100,12 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Write no log."""
 
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    """A real server on loopback."""
+    """Run a real server on loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -111,8 +115,8 @@ def site() -> Iterator[str]:
     thread.join()
 
 
-def test_json_is_one_object_and_nothing_else(site: str, tmp_path: Path) -> None:
-    """A crawl with --json prints a single JSON object; a copy with a tracking parameter is the same page."""
+def test_json_is_a_single_object(site: str, tmp_path: Path) -> None:
+    """A crawl with --json prints a single JSON object; a URL with a tracking parameter is the same page."""
     done = vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
@@ -120,8 +124,8 @@ def test_json_is_one_object_and_nothing_else(site: str, tmp_path: Path) -> None:
     assert (told["ending"], told["pages"], told["urls_known"]) == ("done", 2, 4)
 
 
-def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path) -> None:
-    """The data folder remembers: a second run has nothing left to ask for."""
+def test_a_second_crawl_fetches_nothing_twice(site: str, tmp_path: Path) -> None:
+    """A second run has nothing left to fetch."""
     vedette("crawl", site, "--allow-private", "--delay", "0s", "--pages", "1", "--json", cwd=tmp_path)
     second = json.loads(vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path).stdout)
     third = json.loads(vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path).stdout)
@@ -129,7 +133,7 @@ def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path)
 
 
 def test_a_crawl_leaves_the_settings_of_a_site_as_they_are(site: str, tmp_path: Path) -> None:
-    """Settings given when a site was added still apply after it was crawled by name."""
+    """Settings of an existing site still apply after a crawl that names it."""
     vedette("sites", "add", site, "--allow-private", "--delay", "10ms", "--hours", "00:00-24:00", cwd=tmp_path)
     vedette("crawl", site, "--exclude", "/b", "--json", "--allow-private", cwd=tmp_path)
     exported = vedette("sites", "export", cwd=tmp_path).stdout
@@ -137,7 +141,7 @@ def test_a_crawl_leaves_the_settings_of_a_site_as_they_are(site: str, tmp_path: 
 
 
 def test_a_site_that_does_not_answer_ends_with_a_reason(tmp_path: Path) -> None:
-    """Nothing listens: the crawl does not hang, names the host in trouble, and fails."""
+    """If nothing listens, the crawl does not hang, reports the host, and fails."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -147,11 +151,11 @@ def test_a_site_that_does_not_answer_ends_with_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
-    """`vedette --help | head -1` ends without a complaint."""
+    """`vedette --help | head -1` exits without an error."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "vedette", "lab", "judge", str(tmp_path / "x")]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=300, check=False)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
     os.close(writer)
     assert b"Traceback" not in done.stderr
 
@@ -166,25 +170,25 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_only_the_command_that_is_typed_is_imported(arguments: list[str], imported: set[str]) -> None:
-    """``--version``, ``--help`` and a wrong word import no command, and nothing heavy; a command imports its own."""
+    """``--version``, ``--help`` and an unknown command import no command and nothing heavy."""
     code = (
         "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
         "from vedette.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     modules = set(done.stderr.splitlines()[-1].split())
     assert modules & {command.module for command in COMMANDS} == imported
     if not imported:
         assert not modules & {"numpy", "rich", "tantivy", "starlette", "vedette.api", "vedette.config"}
         assert {name for name in modules if name.startswith("vedette")} == {
-            *("vedette", "vedette.cli", "vedette.cli.main", "vedette.errors", "vedette.version"),
+            *("vedette", "vedette.cli", "vedette.cli.main", "vedette.compiled", "vedette.errors", "vedette.version"),
         }
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_row_of_the_table_is_a_command(command: Command) -> None:
-    """Its module is there, and has what the program calls."""
+    """Its module exists, and has what the program calls."""
     module = import_module(command.module)
     assert module.DESCRIPTION
     assert callable(module.add_arguments)

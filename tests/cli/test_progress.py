@@ -1,4 +1,4 @@
-"""Progress of a crawl on 80 columns and in a log: whole numbers, no line too long, old ones with their age."""
+"""Progress of a crawl in 80 columns and in a log: whole numbers, no long lines, and the age of old numbers."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -19,7 +19,11 @@ NUMBERS: dict[str, Any] = {
     "urls_waiting": 123_456_789,
     "urls_known": 223_456_789,
     "hosts": 1_234_567,
-    "hosts_waiting": {"being asked": 123_456, "resting after an answer": 1_234_567, "waiting for its name": 12_345},
+    "hosts_waiting": {
+        "waiting for a response": 123_456,
+        "waiting for its delay": 1_234_567,
+        "waiting for its name": 12_345,
+    },
     "refusals": {"disallowed by robots.txt": 99_999, "held back as a trap": 1_234_567},
     "failures": {"answered with status 500 three times in a row": 1_234},
     "hosts_in_trouble": {LONG: "the name server did not answer within the time that it had for that"},
@@ -30,12 +34,12 @@ NUMBERS: dict[str, Any] = {
 
 @pytest.fixture
 def screen() -> Screen:
-    """Of a site with a long name in a folder with a long name."""
+    """Progress of a site with a long name in a folder with a long name."""
     return Screen(f"https://{LONG}/ and 12 more", quiet=False, note=f"Ctrl-C to stop   /home/{LONG}")
 
 
 def rows_of(screen: Screen) -> Iterator[str]:
-    """The rows on a terminal of 80 columns."""
+    """Return the rows on a terminal of 80 columns."""
     console = Console(width=80, file=StringIO(), force_terminal=False)
     with console.capture() as capture:
         console.print(screen.build_table(NUMBERS, 12.0, 98_765.0))
@@ -43,7 +47,7 @@ def rows_of(screen: Screen) -> Iterator[str]:
 
 
 def test_the_screen_fits_80_columns(screen: Screen) -> None:
-    """Each row is one line with its whole number; only words are cut, and the age of the numbers is in sight."""
+    """Each row is one line with a whole number; only words are cut, and the age of the numbers is visible."""
     rows = [row for row in rows_of(screen) if row.strip()]
     assert max(map(len, rows)) <= 80
     assert len(rows) == len({"title", "pages", "waiting", "hosts", "refused", "failed", "trouble", "paused", "note"})

@@ -35,7 +35,7 @@ KEYS = [key for key, _, _ in describe()]
 
 
 def complaint(read: Callable[[], object]) -> str:
-    """The message of the ConfigError that is raised, which must be one line."""
+    """Return the message of the ConfigError, which must be one line."""
     with pytest.raises(ConfigError) as caught:
         read()
     assert str(caught.value).isprintable()
@@ -43,13 +43,14 @@ def complaint(read: Callable[[], object]) -> str:
 
 
 def test_every_key_is_read_into_its_field() -> None:
-    """Values are in the units that the fields name, and nothing else changes."""
+    """Values are in the units of the fields, and nothing else changes."""
     text = """
         [crawl]
         contact = "crawler@example.org"
         delay = "1.5min"
         address_delay = "20ms"
         budget = "50/s"
+        daily_limit = 4321
         latency_factor = 3
         max_page_size = "1.5KiB"
         timeout = "1h"
@@ -82,7 +83,7 @@ def test_every_key_is_read_into_its_field() -> None:
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
-        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0),
+        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 4321, 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0),
         *("research:pham", False, 4, 7, "http://proxy.example.org:3128", "/etc/roots.pem", "none"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
@@ -94,27 +95,27 @@ def test_every_key_is_read_into_its_field() -> None:
 
 
 def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> None:
-    """A file changes only what it says."""
+    """A file only changes the settings it contains."""
     empty = tmp_path / "vedette.toml"
     empty.write_bytes(b"\xef\xbb\xbf# with a byte-order mark, as some editors write it\r\n")
     assert load(None) == load(empty) == parse("[crawl]", "x") == Config()
 
 
 def test_described_defaults_are_the_defaults() -> None:
-    """Writing every default into a file changes nothing, and each section is complete."""
+    """Writing every default to a file changes nothing, and each section is complete."""
     lines = [f"{key} = {default}" for key, default, _ in describe()]
     assert parse("\n".join(lines), "defaults") == Config()
     assert {key.partition(".")[0] for key in KEYS} | {"sites"} == {section.name for section in fields(Config)}
 
 
 def test_the_document_has_every_key_with_default_and_meaning() -> None:
-    """The table in the documentation is the declared one, row by row."""
+    """The table in the documentation equals the declared settings, row by row."""
     rows = [line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert rows == [f"| `{key}` | `{default}` | {meaning} |" for key, default, meaning in describe()]
 
 
 def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
-    """The example loads and differs from the defaults; each message is what its mistake brings."""
+    """The example loads and differs from the defaults, and each mistake gives the documented message."""
     text = DOCUMENT.read_text(encoding="utf-8")
     example = text.partition("```toml\n")[2].partition("```")[0]
     messages = text.partition("```text\n")[2].partition("```")[0].splitlines()
@@ -139,21 +140,21 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
         ("[zzz]", "unknown section [zzz]; known sections: [crawl], [refresh], [store], [serve] and [[site]]"),
-        ('crawl = "fast"', 'crawl = "fast": use a section [crawl] with its keys below'),
-        ("[[crawl]]", "crawl = …: use a section [crawl] with its keys below"),
+        ('crawl = "fast"', 'crawl = "fast": use a [crawl] section instead'),
+        ("[[crawl]]", "crawl = …: use a [crawl] section instead"),
     ],
 )
 def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -> None:
-    """Misspelt and misplaced keys are errors that name the right one, or else all that are known."""
+    """Misspelled and misplaced keys are errors that suggest the right name, or list all known ones."""
     assert complaint(lambda: parse(text, "my.toml")) == f"my.toml: {message}"
 
 
 @pytest.mark.parametrize(
     ("setting", "advice"),
     [
-        ("delay = 3", 'crawl.delay = 3: expected a duration with its unit, such as "3s"'),
-        ('delay = "3"', 'crawl.delay = "3": expected a duration with its unit, such as "3s"'),
-        ("delay = 1.5", 'crawl.delay = 1.5: expected a duration with its unit, such as "1.5s"'),
+        ("delay = 3", 'crawl.delay = 3: expected a duration with a unit, such as "3s"'),
+        ('delay = "3"', 'crawl.delay = "3": expected a duration with a unit, such as "3s"'),
+        ("delay = 1.5", 'crawl.delay = 1.5: expected a duration with a unit, such as "1.5s"'),
         ('delay = "3 parsecs"', "(ms, s, min, h, d)"),
         ('delay = "3 S"', "(ms, s, min, h, d)"),
         ('delay = "1e9s"', "expected a duration"),
@@ -169,7 +170,7 @@ def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -
         ('timeout = "0s"', "expected a value from 1ms to 1h"),
         ('connect_timeout = "0ms"', "expected a value from 1ms to 1h"),
         ('robots_max_age = "24.1h"', "expected a value from 1min to 1d"),
-        ("max_page_size = 10", 'crawl.max_page_size = 10: expected a size with its unit, such as "10B"'),
+        ("max_page_size = 10", 'crawl.max_page_size = 10: expected a size with a unit, such as "10B"'),
         ('max_page_size = "10 MiBs"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
         ('max_page_size = "10mb"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
         ('max_page_size = "0B"', "expected a value from 1B to 1GiB"),
@@ -202,8 +203,8 @@ def test_a_wrong_value_brings_what_to_write(setting: str, advice: str) -> None:
     ],
 )
 def test_a_contact_that_reaches_nobody_or_breaks_a_header_is_refused(contact: str) -> None:
-    """It is an address or a URL in plain ASCII, without spaces, line ends or parentheses."""
-    advice = "expected an e-mail address or an http(s) URL"
+    """A contact is an email address or a URL in plain ASCII, without spaces, line ends or parentheses."""
+    advice = "expected an email address or an http(s) URL"
     assert advice in complaint(lambda: parse(f'[crawl]\ncontact = "{contact}"', "vedette.toml"))
 
 
@@ -215,8 +216,8 @@ def test_a_contact_is_an_address_or_a_url(contact: str) -> None:
 
 @pytest.mark.parametrize("data", ["", "a\\u0000b", "a\\nb"])
 def test_a_data_folder_has_a_path(data: str) -> None:
-    """A path that cannot be opened or shown is refused before anything is written."""
-    assert "path of a folder" in complaint(lambda: parse(f'[store]\ndata = "{data}"', "vedette.toml"))
+    """A path that can't be opened or displayed is rejected before anything is written."""
+    assert "path to a folder" in complaint(lambda: parse(f'[store]\ndata = "{data}"', "vedette.toml"))
 
 
 @pytest.mark.parametrize(
@@ -242,12 +243,12 @@ def test_a_data_folder_has_a_path(data: str) -> None:
     ],
 )
 def test_who_is_served_is_told_as_strictly(setting: str, advice: str) -> None:
-    """A list is a list, an origin has no path, an address is a number: whatever else is refused."""
+    """A list must be a list, an origin has no path, and an address is numeric; anything else is rejected."""
     assert advice in complaint(lambda: parse(f"[serve]\n{setting}", "vedette.toml"))
 
 
 def test_lists_and_rates_can_be_typed() -> None:
-    """On a command line a list has commas between its texts, and an empty text is an empty list."""
+    """On the command line, lists are separated by commas, and an empty string is an empty list."""
     typed = override(Config(), {"serve.trusted_proxies": "10.0.0.1, ::1", "serve.rate": "0"}).serve
     assert (typed.trusted_proxies, typed.rate.requests) == (("10.0.0.1", "::1"), 0)
     assert override(Config(), {"serve.trusted_proxies": ""}).serve.trusted_proxies == ()
@@ -255,7 +256,7 @@ def test_lists_and_rates_can_be_typed() -> None:
 
 @given(st.integers(1, 10**9 - 1), st.sampled_from(["s", "min", "h", "d"]))
 def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
-    """Writing loses nothing."""
+    """Formatting and parsing round-trip."""
     assert format_rate(parse_rate(f"{requests}/{unit}")) == f"{requests}/{unit}"
 
 
@@ -266,21 +267,21 @@ def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
         ('[crawl]\ncontact = "', "line 2 is not valid TOML: "),
         ('[crawl]\ndelay = "1s"\ndelay = "1s"', "line 3 is not valid TOML: "),
         ("a = " + "[" * 100_000, "not valid TOML: nested too deeply"),
-        ("a = " + "9" * 10_000, "not valid TOML: contains an impossible number"),
+        ("a = " + "9" * 10_000, "not valid TOML: contains an invalid number"),
     ],
 )
 def test_what_is_not_toml_is_told_with_its_line(text: str, start: str) -> None:
-    """The line number is that of the mistake, and hostile nesting is a mistake like any other."""
+    """The error has the line number of the mistake, and hostile nesting is an error like any other."""
     assert complaint(lambda: parse(text, "vedette.toml")).startswith(f"vedette.toml: {start}")
 
 
 def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
-    """Missing, no file, and no text: each message begins with the path and says what to do."""
+    """Missing files, folders and binary files: each message starts with the path and says what to do."""
     latin = tmp_path / "latin.toml"
     latin.write_bytes(b"# \xe9")
     expected = {
         tmp_path / "none.toml": "no such file; create it",
-        tmp_path: "cannot be read",
+        tmp_path: "cannot read this file",
         latin: "save it as UTF-8",
     }
     for path, advice in expected.items():
@@ -290,7 +291,7 @@ def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
 
 
 def test_options_override_with_the_same_checks() -> None:
-    """Typed options are read like the file's values, except that a count comes as text."""
+    """Options are parsed like values in the file, except that a count comes as text."""
     config = override(parse('[crawl]\ndelay = "5s"', "x"), {"crawl.concurrency": "8", "crawl.timeout": "2s"})
     assert (config.crawl.delay_s, config.crawl.concurrency, config.crawl.timeout_s) == (5, 8, 2)
     assert complaint(lambda: override(config, {"crawl.delay": "3"})).startswith(
@@ -302,7 +303,7 @@ def test_options_override_with_the_same_checks() -> None:
 
 
 def test_units_mean_what_standards_say() -> None:
-    """Prefixes of 1 000 and of 1 024 differ (IEC 80000-13); 1.1 days are 95 040 seconds, to the last bit."""
+    """Prefixes of 1 000 and of 1 024 differ (IEC 80000-13); 1.1 days are exactly 95 040 seconds."""
     assert [parse_size(f"1{unit}") for unit in ("kB", "KiB", "MB", "MiB", "GB", "GiB")] == [
         *(1000, 1024, 1000**2, 1024**2, 1000**3, 1024**3)
     ]
@@ -311,13 +312,13 @@ def test_units_mean_what_standards_say() -> None:
 
 @given(st.floats(0.001, 1e9) | st.integers(0, 10**9).map(float))
 def test_a_duration_is_read_back_as_written(seconds: float) -> None:
-    """Writing loses nothing."""
+    """Formatting and parsing round-trip."""
     assert parse_duration(format_duration(seconds)) == seconds
 
 
 @given(st.integers(0, 10**15) | st.integers(0, 900).map(lambda count: count << 30))
 def test_a_size_is_read_back_as_written(size: int) -> None:
-    """Writing loses nothing."""
+    """Formatting and parsing round-trip."""
     assert parse_size(format_size(size)) == size
 
 
@@ -328,7 +329,7 @@ TOML_WORDS = st.sampled_from(
 
 @given(st.text() | st.lists(TOML_WORDS | st.text(max_size=3), max_size=15).map("".join))
 def test_any_text_loads_or_is_a_config_error(text: str) -> None:
-    """No text brings another exception."""
+    """Arbitrary text raises no other exception."""
     try:
         result = parse(text, "vedette.toml")
     except ConfigError as error:
@@ -349,7 +350,7 @@ def test_any_typed_option_is_taken_or_is_a_config_error(key: str, value: str) ->
 
 
 def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused() -> None:
-    """A variable is named after its key; an empty one, and one of another program, sets nothing."""
+    """A variable is named after its key; empty variables and those of other programs set nothing."""
     config = parse('[crawl]\ndelay = "2s"\nworkers = 2\n[serve]\nhosts = ["a.example"]', "vedette.toml")
     environment = {
         "VEDETTE_CRAWL_DELAY": "3s",
@@ -391,7 +392,7 @@ paused = true
 
 
 def test_sites_of_the_file_are_read_with_their_settings() -> None:
-    """A table names the settings that it sets; others of the site are left as they are."""
+    """A table changes only the settings it contains."""
     docs, other = parse(SITES, "vedette.toml").sites
     assert docs.site == Site("https://example.org/docs/", scope="prefix")
     assert (other.site.start, other.paused) == ("https://example.com/", True)
@@ -415,7 +416,7 @@ def test_sites_of_the_file_are_read_with_their_settings() -> None:
     ],
 )
 def test_a_wrong_table_is_named_by_its_line(change: tuple[str, str], said: str) -> None:
-    """File, line and key are named."""
+    """The error names file, line and key."""
     with pytest.raises(ConfigError, match=re.escape(said)) as error:
         parse(SITES.replace(*change), "vedette.toml")
     assert str(error.value).startswith("vedette.toml: ")

@@ -39,12 +39,12 @@ SITE = st.builds(
 
 @given(st.lists(st.tuples(SITE, st.booleans()), max_size=4))
 def test_what_export_writes_import_reads(sites: list[tuple[Site, bool]]) -> None:
-    """Every setting of every site survives the way through TOML, whatever characters its patterns have."""
+    """Every setting of every site round-trips through TOML, whatever characters its patterns have."""
     assert parse_sites(format_sites(sites), "sites.toml") == tuple(sites)
 
 
 def complaint(text: str) -> str:
-    """What is wrong with a file; empty if it can be read."""
+    """Return the error in a file; empty if it can be parsed."""
     try:
         parse_sites(text, "x")
     except UsageError as error:
@@ -54,7 +54,7 @@ def complaint(text: str) -> str:
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    """Any file is either a list of sites or a usage error, reported in one line."""
+    """Any file is either a list of sites or a usage error in one line."""
     assert "\n" not in complaint(text)
 
 
@@ -79,7 +79,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> None:
-    """The message names the file, the site and the right word; it never repeats what may be a secret."""
+    """The message names the file, the site and the right word, and never repeats a possible secret."""
     with pytest.raises(UsageError) as error:
         parse_sites(text, "sites.toml")
     assert "sites.toml" in str(error.value)
@@ -103,7 +103,7 @@ def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> Non
     ],
 )
 def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: str) -> None:
-    """Each mistake on the command line has its own advice."""
+    """Each mistake on the command line gets specific advice."""
     with pytest.raises(UsageError) as error:
         parse_changes(words)
     assert said in str(error.value)
@@ -111,25 +111,25 @@ def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: st
 
 @pytest.mark.parametrize("written", ["spam,trap", "trap, spam", "trap,trap,spam"])
 def test_judgements_are_overruled_by_name_in_any_order(written: str) -> None:
-    """The same names are the same setting, however they are written."""
+    """The same names are the same setting, in any order."""
     assert parse_changes([f"overrule={written}"]) == {"overrule": ("trap", "spam")}
 
 
 @pytest.mark.parametrize("written", ["", "none"])
 def test_overruling_is_taken_back(written: str) -> None:
-    """Nothing behind the sign, or the word for nothing."""
+    """An empty value or "none" restores the default."""
     assert parse_changes([f"overrule={written}"]) == {"overrule": ()}
 
 
 @pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("0.5%", 0.005), ("100%", 1.0), ("", None)])
 def test_a_share_is_written_as_a_percentage(text: str, share: float | None) -> None:
-    """People write a percentage, and empty means all of it."""
+    """Shares are percentages; empty means no share."""
     assert parse_changes([f"share={text}"]) == {"share": share}
 
 
 @pytest.mark.parametrize("text", ["0%", "101%", "20", "-1%", "1e1%", "٢٠%", "nan%", "20 %"])
 def test_what_is_no_share_is_told(text: str) -> None:
-    """Anything else is named as wrong, with what to write."""
+    """Anything else is rejected with the right format."""
     with pytest.raises(UsageError, match="such as 20%"):
         parse_changes([f"share={text}"])
 
@@ -138,18 +138,18 @@ def test_what_is_no_share_is_told(text: str) -> None:
     ("value", "said"), [("0.25", ""), ("2", "20%"), ("true", "20%"), ("nan", "20%"), ("9" * 400, "20%")]
 )
 def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
-    """TOML has numbers; those between 0 and 1 are shares."""
+    """In TOML, numbers between 0 and 1 are shares."""
     assert said in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')
 
 
 def test_promises_add_up_and_are_taken_back() -> None:
-    """Each word promises one source something; nothing behind the sign takes all of them back."""
+    """Each value is the promise of one source; an empty value removes all of them."""
     assert parse_changes(["promise=/news=15min", "promise=/tag=2h"]) == {"promise": ("900 /news", "7200 /tag")}
     assert parse_changes(["promise="]) == {"promise": ()}
 
 
 @pytest.mark.parametrize("typed", ["15min", "/news", "/news=", "/news=15", "/news=0s", "ftp://x/=1h", "/a b=1h", "=1h"])
 def test_what_is_no_promise_is_wrong_usage(typed: str) -> None:
-    """It takes an address and a time with its unit, of a second at least."""
+    """A promise needs a URL and a time with a unit, at least a second."""
     with pytest.raises(UsageError, match="promise"):
         parse_changes([f"promise={typed}"])

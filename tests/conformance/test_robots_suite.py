@@ -35,7 +35,7 @@ class Expectation:
 
 
 def unescaped(literal: str) -> bytes:
-    """The bytes of a quoted string."""
+    """Return the bytes of a quoted string."""
     return ESCAPE.sub(_unescape, literal[1:-1].encode())
 
 
@@ -47,7 +47,7 @@ def _unescape(found: re.Match[bytes]) -> bytes:
 
 
 def fields(text: str) -> Iterator[tuple[str, bytes]]:
-    """Every field that holds a string or a word, in order; adjacent strings are one."""
+    """Yield every field with a string or a word, in order; adjacent strings are joined."""
     tokens = [token for token in TOKEN.finditer(text) if token.lastgroup != "space"]
     name, value = "", b""
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
@@ -60,7 +60,7 @@ def fields(text: str) -> Iterator[tuple[str, bytes]]:
 
 
 def expectations(text: str, source: str) -> Iterator[Expectation]:
-    """The expectations of a file; ``expected_outcome`` closes the one that is being read."""
+    """Yield the expectations of a file; ``expected_outcome`` ends each of them."""
     known: dict[str, bytes] = {}
     for name, value in fields(text):
         known[name] = value
@@ -71,7 +71,7 @@ def expectations(text: str, source: str) -> Iterator[Expectation]:
 
 @pytest.fixture(scope="module")
 def suite() -> list[Expectation]:
-    """All expectations of all files."""
+    """Return all expectations of all files."""
     data = os.environ.get("VEDETTE_DATA")
     if not data:
         pytest.skip("VEDETTE_DATA is not set: it names the folder that holds conformance/robots")
@@ -80,7 +80,7 @@ def suite() -> list[Expectation]:
 
 
 def test_the_reader_understands_the_text_form() -> None:
-    """Comments, adjacent strings, escapes and both kinds of list are read as the text form defines them."""
+    """Comments, adjacent strings, escapes and both kinds of list are parsed as the text format defines."""
     text = r"""
     # robotstxt: "not this"
     tests: [ { robotstxt: "a: \"b\"\n" "\xEF\101ツ#" test_expectations: [
@@ -95,12 +95,12 @@ def test_the_reader_understands_the_text_form() -> None:
 
 
 def test_the_suite_is_whole(suite: list[Expectation]) -> None:
-    """As many expectations are read as the suite publishes, of both outcomes."""
+    """The number of expectations is that of the published suite, with both outcomes."""
     assert len(suite) == PUBLISHED_EXPECTATIONS
     assert {found.is_allowed for found in suite} == {False, True}
 
 
 def test_every_expectation_is_met(suite: list[Expectation]) -> None:
-    """The bare matcher agrees with the published suite without exception."""
+    """The matcher agrees with the published suite without exception."""
     missed = [found for found in suite if is_allowed(found.robots, found.user_agent, found.url) != found.is_allowed]
     assert missed == []

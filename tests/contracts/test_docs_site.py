@@ -1,4 +1,4 @@
-"""The documentation builds as a site without a warning, loads nothing from elsewhere, and has no dead link."""
+"""The documentation builds as a site without warnings, loads nothing external, and has no dead links."""
 
 import doctest
 import os
@@ -32,7 +32,7 @@ LOADED = {
 
 
 class PageFacts(HTMLParser):
-    """What a page loads, what it links to, its anchors and its text."""
+    """The resources, links, anchors and text of a page."""
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class PageFacts(HTMLParser):
         self.feed(source)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect what an element loads, where it leads and how it is called."""
+        """Collect an element's resources, link targets and anchors."""
         values = {name: value for name, value in attrs if value}
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
@@ -74,13 +74,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(site: Path) -> dict[str, PageFacts]:
-    """Every page of the site by its path."""
+    """Return every page of the site by path."""
     found = sorted(site.rglob("*.html"))
     return {path.relative_to(site).as_posix(): PageFacts(path.read_text(encoding="utf-8")) for path in found}
 
 
 def navigation(entries: list[object]) -> Iterator[str]:
-    """Yield the pages of the navigation, in its order."""
+    """Yield the pages of the navigation, in order."""
     for entry in entries:
         if isinstance(entry, str):
             yield entry
@@ -90,14 +90,14 @@ def navigation(entries: list[object]) -> Iterator[str]:
 
 
 def test_every_page_of_the_navigation_is_there(pages: dict[str, PageFacts]) -> None:
-    """No page of the navigation is missing, and every page is in it."""
+    """The navigation has every page, and no missing ones."""
     listed = list(navigation(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]))
     assert len(listed) == len(set(listed))
     assert {place.removesuffix(".md") + ".html" for place in listed} | {"404.html"} == set(pages)
 
 
 def test_nothing_comes_from_elsewhere(site: Path, pages: dict[str, PageFacts]) -> None:
-    """Pages and style sheets load files of the site alone, so that it works offline and tells no one who reads it."""
+    """Pages and style sheets load only files of the site, so it works offline and tells no one who reads it."""
     foreign = [(place, url) for place, page in pages.items() for url in page.loads if urlsplit(url).netloc]
     assert foreign == []
     sheets = [sheet.name for sheet in site.rglob("*.css") if "url(http" in sheet.read_text(encoding="utf-8")]
@@ -105,14 +105,14 @@ def test_nothing_comes_from_elsewhere(site: Path, pages: dict[str, PageFacts]) -
 
 
 def test_every_link_leads_somewhere(site: Path, pages: dict[str, PageFacts]) -> None:
-    """Files and anchors that pages name are there; what the page for unknown addresses names is not relative to it."""
+    """All linked files and anchors exist; links on the 404 page are not relative to it."""
     assert [
         link for place, page in pages.items() if place != "404.html" for link in dead_links(place, page, site, pages)
     ] == []
 
 
 def dead_links(place: str, page: PageFacts, site: Path, pages: dict[str, PageFacts]) -> Iterator[tuple[str, str]]:
-    """Yield the links of a page, and what it loads, that lead to no file or no anchor of the site."""
+    """Yield the links and resources of a page whose file or anchor does not exist."""
     for link in (*page.links, *page.loads):
         url, fragment = urldefrag(urljoin(HERE + place, link))
         if not url.startswith(HERE):
@@ -124,7 +124,7 @@ def dead_links(place: str, page: PageFacts, site: Path, pages: dict[str, PageFac
 
 
 def test_a_dead_link_would_be_found(site: Path, pages: dict[str, PageFacts]) -> None:
-    """A missing file and a missing anchor are both named."""
+    """A missing file and a missing anchor are both reported."""
     page = PageFacts('<a href="none.html">a</a><a href="cli.html#none">b</a><a href="cli.html">c</a>')
     assert [link for _, link in dead_links("index.html", page, site, pages)] == ["none.html", "cli.html#none"]
 
@@ -147,14 +147,14 @@ def test_the_references_are_complete(pages: dict[str, PageFacts]) -> None:
 
 
 def test_links_to_source_files_become_code(pages: dict[str, PageFacts]) -> None:
-    """A page says where a file is, and does not link to what the site does not have."""
+    """A page shows the path of a source file, instead of linking to what the site does not have."""
     assert "discover/urls/scope.py" in pages["architecture.html"].text
     assert not [link for page in pages.values() for link in page.links if link.endswith(".py")]
 
 
 @pytest.mark.parametrize("name", ["docs_site", "docs_reference", "plots"])
 def test_examples_of_the_tools(name: str) -> None:
-    """The examples in their docstrings show what happens."""
+    """The examples in their docstrings work."""
     names = runpy.run_path(str(ROOT / "tools" / f"{name}.py"))
     runner = doctest.DocTestRunner()
     for function in [value for value in names.values() if getattr(value, "__module__", "") == "<run_path>"]:
@@ -165,7 +165,7 @@ def test_examples_of_the_tools(name: str) -> None:
 
 
 def test_every_plot_of_the_results_can_be_drawn() -> None:
-    """The tables that plots are made of are where the tool looks for them, and each plot is a file of the results."""
+    """The tables for the plots are where the tool expects them, and each plot is a file of the results."""
     drawn = dict(runpy.run_path(str(ROOT / "tools" / "plots.py"))["draw_all"]())
     assert set(drawn) == set((ROOT / "docs" / "results" / "plots").glob("*.svg"))
     assert all(svg.count("<path") + svg.count("<circle") > 3 for svg in drawn.values())

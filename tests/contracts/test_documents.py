@@ -1,4 +1,4 @@
-"""The documents match the code: every folder, verb, option, setting and policy; and what they name exists."""
+"""The docs match the code: they cover every folder, command, option, setting and policy, and name only what exists."""
 
 import argparse
 import ast
@@ -25,23 +25,23 @@ _HOME = re.compile(r"(?<![\w./-])/(?:home|root|work|Users)/[\w.]")
 
 
 def text_of(name: str) -> str:
-    """A document of the repository."""
+    """Return a document of the repository."""
     return (ROOT / name).read_text(encoding="utf-8")
 
 
 def documents() -> list[Path]:
-    """Every document for people: at the root, under docs, beside the code."""
+    """List every document: at the root, under docs, and next to the code."""
     places = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.md")]
     return sorted(places)
 
 
 def folders() -> list[str]:
-    """The folders of the package that hold code of their own."""
+    """List the folders of the package that contain code."""
     return sorted(entry.name for entry in SOURCE.iterdir() if entry.is_dir() and any(entry.glob("*.py")))
 
 
 def tracked() -> list[Path]:
-    """The files that others get with the repository."""
+    """List the files in the repository."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("this is not a git work tree, so nothing says which files belong to it")
@@ -50,12 +50,12 @@ def tracked() -> list[Path]:
 
 
 def targets() -> frozenset[str]:
-    """The targets of the Makefile; one with ``%`` matches many."""
+    """List the targets of the Makefile; one with ``%`` matches many."""
     return frozenset(_TARGET.findall(text_of("Makefile")))
 
 
 def verbs(parser: argparse.ArgumentParser, name: str = "vedette") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every verb, verbs of verbs included, with its grammar."""
+    """List every command and subcommand with its parser."""
     yield name, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -71,18 +71,18 @@ POLICIES = tuple(path for path in sorted(PLACES) if path.name != "__init__.py")
 
 @pytest.mark.parametrize("name", ["docs/glossary.md", "docs/references.md", "docs/cli.md", "docs/configuration.md"])
 def test_the_document_is_there(name: str) -> None:
-    """Words, sources, verbs and settings each have their page, with something on it."""
+    """Glossary, references, commands and settings each have a page with content."""
     assert len(text_of(name)) > 200
 
 
 def test_every_folder_has_its_section() -> None:
-    """ARCHITECTURE.md answers for each folder what question it answers."""
+    """ARCHITECTURE.md says for each folder which question it answers."""
     headings = "\n".join(line for line in text_of("ARCHITECTURE.md").splitlines() if line.startswith("#"))
     assert [name for name in folders() if not re.search(rf"`{name}`.*\?$", headings, re.MULTILINE)] == []
 
 
 def test_every_verb_and_option_is_described() -> None:
-    """docs/cli.md has a section for each verb, and in it each of its options and arguments."""
+    """docs/cli.md has a section for each command, with all of its options and arguments."""
     text = text_of("docs/cli.md")
     missing = [(verb, word) for verb, parser in VERBS for word in _missing_words(parser, _section(text, verb))]
     assert missing == []
@@ -102,7 +102,7 @@ def _arguments(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _section(text: str, verb: str) -> str:
-    """The text under a verb's heading; text before all headings belongs to the program itself."""
+    """Return the text under a command's heading; text before all headings belongs to the program itself."""
     opening, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
     if verb == "vedette":
         return opening
@@ -118,7 +118,7 @@ def test_every_setting_is_described() -> None:
 
 
 def test_every_policy_is_in_its_stages_readme() -> None:
-    """A stage's README names each policy with a link, and says whether it is live, a baseline or a bound."""
+    """A stage's README lists each policy with a link, and says whether it is live, a baseline or a bound."""
     assert [path for path in POLICIES if not re.search(r"\b(live|baseline|bound)\b", _readme_row(path))] == []
 
 
@@ -128,13 +128,13 @@ def _readme_row(path: Path) -> str:
 
 
 def test_every_module_says_why_it_is_there() -> None:
-    """A module begins with its reason; an empty one that only makes a folder a package needs none."""
+    """A module starts with a docstring, unless it is empty."""
     modules = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
     assert [path for path, module in modules.items() if module.body and not ast.get_docstring(module)] == []
 
 
 def test_links_lead_somewhere() -> None:
-    """Every link to a file of the repository finds it."""
+    """Every link to a file of the repository works."""
     assert [(path, place) for path in documents() for place in _linked_places(path) if not place.exists()] == []
 
 
@@ -145,7 +145,7 @@ def _linked_places(path: Path) -> list[Path]:
 
 
 def test_commands_in_documents_exist() -> None:
-    """Whatever a document tells people to type is a target of the Makefile or a verb that the parser knows."""
+    """Every documented command is a target of the Makefile or known to the parser."""
     names = frozenset(name for name, _ in VERBS)
     typed = [(path, program, rest) for path in documents() for program, rest in _COMMAND.findall(_blocks(path))]
     assert [command for command in typed if not _exists(*command[1:], names)] == []
@@ -188,7 +188,7 @@ def test_the_two_commands_of_the_readme_are_targets() -> None:
 
 
 def test_make_help_names_targets_that_exist() -> None:
-    """Each line of ``make help`` begins with a target, and every target that is described is listed."""
+    """Each line of ``make help`` starts with a target, and every described target is listed."""
     make = shutil.which("make")
     if make is None:
         pytest.skip("make is not installed")
@@ -200,9 +200,9 @@ def test_make_help_names_targets_that_exist() -> None:
     assert benches <= set(listed)
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "requirements-tools.lock"])
 def test_lock_files_pin_by_hash_and_name_no_index(name: str) -> None:
-    """Everyone installs the same files, each from the index that they have."""
+    """Everyone installs the same files, from whatever index they use."""
     lock = text_of(name)
     assert not re.search(r"^\s*--(?!hash=)|://", lock, re.MULTILINE)
     pinned = re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE)
@@ -211,7 +211,7 @@ def test_lock_files_pin_by_hash_and_name_no_index(name: str) -> None:
 
 
 def test_no_file_knows_where_somebody_works() -> None:
-    """No path of a home or work folder is in any file of the repository."""
+    """No file of the repository contains a path of a home or work folder."""
     found = [str(path.relative_to(ROOT)) for path in tracked() if _HOME.search(_readable(path))]
     assert found == []
 
@@ -221,6 +221,6 @@ def _readable(path: Path) -> str:
 
 
 def test_a_path_of_a_home_folder_would_be_found() -> None:
-    """The search finds what it looks for, and leaves web addresses alone."""
+    """The search finds what it should, and ignores web addresses."""
     assert all(_HOME.search(f"see {'/'}{place}/x") for place in ("home", "root", "work", "Users"))
     assert not _HOME.search("https://example.org/work/1 and work/2")

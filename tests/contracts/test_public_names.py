@@ -1,4 +1,4 @@
-"""Capabilities use only each other's public names: checked for every import of the source, no exemptions."""
+"""Capabilities use only each other's public names; every import of the source is checked, without exemptions."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ SOURCE = Path(vedette.__file__).parent
 
 
 def private_imports(source: str, module: str) -> Iterator[str]:
-    """Yield what a module takes from another capability although a leading underscore says that it is private."""
+    """Yield the private names that a module imports from another capability."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("vedette"):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -24,7 +24,7 @@ def private_imports(source: str, module: str) -> Iterator[str]:
 
 
 def _capability(name: str) -> tuple[str, ...]:
-    """The layer and the sub-package that a dotted name belongs to, such as ``("adapters", "ads")``."""
+    """Return the layer and sub-package of a dotted name, such as ``("adapters", "ads")``."""
     parts = name.split(".")[1:-1]
     return tuple(parts[:2])
 
@@ -52,11 +52,11 @@ def _module(path: Path) -> str:
     ],
 )
 def test_a_planted_violation_is_named(line: str) -> None:
-    """Each way to reach a private name is found where it is put, so silence means something."""
+    """Each way to reach a private name is found, so a passing test means something."""
     assert list(private_imports(line, "vedette.adapters.archive.warc_reader"))
 
 
 def test_a_capability_may_use_its_own_private_names() -> None:
-    """Files of one capability know each other."""
+    """Files of one capability may use each other's private names."""
     line = "from vedette.adapters.ads.ledger_store import _entry"
     assert not list(private_imports(line, "vedette.adapters.ads.ledger_reader"))

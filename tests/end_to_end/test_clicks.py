@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.search_runs import SmallWeb, Up, page, small_web, up
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 from vedette.adapters.event_store.reader import EventReader
 
@@ -25,7 +25,6 @@ PAGES = {
     **{f"{HOME}{name}": page(f"Zeppelin {name}", f"about the zeppelin {name}") for name in NAMES},
 }
 VISITORS = 24
-PATIENCE_S = 300.0
 UNHURRIED_S = 0.5  # no one clicks sooner than a person can
 
 
@@ -39,20 +38,20 @@ class Click(NamedTuple):
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[SmallWeb]:
-    """A site with some pages on one thing."""
+    """A site with a few pages on one topic."""
     with small_web(PAGES) as web:
         yield web
 
 
 def agent(visitor: int) -> dict[str, str]:
-    """Each visitor has a separate browser."""
+    """Give each visitor a different browser."""
     return {
         "User-Agent": f"Mozilla/5.0 (X11; Linux x86_64; rv:{100 + visitor}.0) Gecko/20100101 Firefox/{100 + visitor}.0"
     }
 
 
 def clicks_of(run: Up) -> list[Click]:
-    """Every visitor searches, and will open every result, twice each."""
+    """Let every visitor search and open every result twice."""
     clicks = []
     for visitor in range(VISITORS):
         told = run.search("zeppelin", agent(visitor))
@@ -62,7 +61,7 @@ def clicks_of(run: Up) -> list[Click]:
 
 
 def sent(run: Up, click: Click) -> bool:
-    """Whether the server says that it has it; it may be dead."""
+    """Check whether the server acknowledged the click; it may be dead."""
     connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE_S)
     body = json.dumps({"slate": click.slate, "kind": "click", "page": click.page})
     headers = {**agent(click.visitor), "Content-Type": "application/json"}
@@ -74,7 +73,7 @@ def sent(run: Up, click: Click) -> bool:
 
 
 def burst(run: Up, clicks: list[Click], acknowledged: set[Click], *, stubborn: bool) -> list[threading.Thread]:
-    """Visitors click at once; a stubborn one sends again what was not taken."""
+    """Send clicks in parallel; a persistent visitor resends those that were not accepted."""
 
     def send(own: list[Click]) -> None:
         for click in own:
@@ -91,39 +90,39 @@ def burst(run: Up, clicks: list[Click], acknowledged: set[Click], *, stubborn: b
 
 
 def counted(folder: Path) -> int:
-    """The clicks that count."""
+    """Return the counted clicks."""
     return EventReader(folder / "data").read_totals(0.0).clicks
 
 
 def test_servers_and_recorder_are_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: Path) -> None:
-    """If unacknowledged clicks are sent again, each is counted, and only once."""
+    """If unacknowledged clicks are sent again, each is counted exactly once."""
     with up(web, tmp_path, HOME) as run:
-        patiently(lambda: len(run.found("zeppelin")) == len(NAMES), PATIENCE_S)
+        patiently(lambda: len(run.found("zeppelin")) == len(NAMES))
         clicks, acknowledged = clicks_of(run), set[Click]()
         threads = burst(run, clicks, acknowledged, stubborn=True)
         for victim in ("server", "record", "server"):
-            patiently(lambda: len(acknowledged) > len(set(clicks)) // 8, PATIENCE_S)
+            patiently(lambda: len(acknowledged) > len(set(clicks)) // 8)
             os.kill(run.pid(victim), signal.SIGKILL)
             time.sleep(0.3)  # the burst goes on meanwhile
         for thread in threads:
             thread.join()
         assert acknowledged == set(clicks)
-        patiently(lambda: counted(tmp_path) == len(acknowledged), PATIENCE_S)
+        patiently(lambda: counted(tmp_path) == len(acknowledged))
 
 
 def test_the_whole_tree_is_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: Path) -> None:
-    """After the next start every acknowledged click counts, none twice, and none that was never sent."""
+    """After the restart every acknowledged click counts, none twice, and none that was never sent."""
     with up(web, tmp_path, HOME) as run:
-        patiently(lambda: len(run.found("zeppelin")) == len(NAMES), PATIENCE_S)
+        patiently(lambda: len(run.found("zeppelin")) == len(NAMES))
         clicks, acknowledged = clicks_of(run), set[Click]()
         threads = burst(run, clicks, acknowledged, stubborn=False)
-        patiently(lambda: len(acknowledged) > len(set(clicks)) // 4, PATIENCE_S)
+        patiently(lambda: len(acknowledged) > len(set(clicks)) // 4)
         os.killpg(run.process.pid, signal.SIGKILL)
         run.process.wait()
         for thread in threads:
             thread.join()
     with up(web, tmp_path):
-        patiently(lambda: not list((tmp_path / "data" / "log").glob("*.jsonl")), PATIENCE_S)
+        patiently(lambda: not list((tmp_path / "data" / "log").glob("*.jsonl")))
     view = EventReader(tmp_path / "data")
     events = {(event.slate, event.page) for slate in view.iter_searches(0.0) for event in view.list_clicks(slate.id)}
     ids = {click: (slate_id(click.slate), click.page) for click in clicks}
@@ -132,5 +131,5 @@ def test_the_whole_tree_is_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: 
 
 
 def slate_id(token: str) -> str:
-    """The slate that a token is for: its first sixteen bytes."""
+    """Return the slate of a token: its first sixteen bytes."""
     return urlsafe_b64decode(token)[:16].hex()

@@ -1,6 +1,6 @@
-"""What the image and the compose file run works, without a container engine: install, start, health check, stop.
+"""The commands of the image and the compose file work without a container engine: install, start, health check, stop.
 
-Paths of the image become those of a folder, and its port a free one; all else is as written there.
+Paths of the image become those of a temporary folder, and its port a free one; everything else is as written.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.test_deploying import COMPOSE, IMAGE, in_compose, in_image
-from tests.tree_runs import kill_all, patiently
+from tests.tree_runs import PATIENCE_S, PROVE, kill_all, patiently
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(sys.executable).parent
@@ -29,7 +29,7 @@ def find_port() -> int:
 
 
 def write_settings(folder: Path, port: int) -> Path:
-    """Write the settings that the image writes, for a folder and a port of this machine."""
+    """Write the image's settings, for a local folder and port."""
     (written,) = re.findall(r"printf '([^']*)' > /etc/vedette/vedette.toml", IMAGE)
     text = written.replace(r"\n", "\n").replace("0.0.0.0:8080", f"127.0.0.1:{port}")
     file = folder / "vedette.toml"
@@ -55,7 +55,7 @@ def is_healthy(port: int) -> bool:
 def test_the_service_starts_is_healthy_and_stops(
     command: Sequence[str], environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """It ends with status 0 at the image's stop signal."""
+    """It exits with status 0 on the image's stop signal."""
     port = find_port()
     settings = write_settings(tmp_path, port)
     words = [word.replace("/etc/vedette/vedette.toml", str(settings)) for word in command]
@@ -68,13 +68,14 @@ def test_the_service_starts_is_healthy_and_stops(
         assert service.poll() is None
         (stop,) = re.findall(r"^STOPSIGNAL (\w+)$", IMAGE, re.MULTILINE)
         service.send_signal(signal.Signals[stop])
-        assert service.wait(timeout=300) == 0
+        assert service.wait(timeout=PATIENCE_S) == 0
     finally:
         kill_all(service)
 
 
+@pytest.mark.skipif(not PROVE, reason="downloads every dependency: make prove")
 def test_the_dependencies_of_the_image_have_wheels_with_these_hashes() -> None:
-    """What the image installs first can be had, for the Python that it is built on."""
+    """The dependencies that the image installs first are available for its Python."""
     (line,) = re.findall(r"^RUN /opt/vedette/bin/pip (install .*requirements.lock)$", IMAGE, re.MULTILINE)
     (version,) = set(re.findall(r"^FROM docker.io/library/python:(3\.\d+)-slim", IMAGE, re.MULTILINE))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *line.split()]

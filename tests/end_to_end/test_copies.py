@@ -1,4 +1,4 @@
-"""Learned copies through the whole tree: the coordinator learns, fetchers apply, and the next run still knows."""
+"""Learned copies through the whole tree: the coordinator learns, fetchers apply, and the next run remembers."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ HTML = (("content-type", "text/html; charset=utf-8"),)
 
 
 class TwinTown:
-    """A shop and its mirror; every link to an item says where it stood, which makes no difference to what it shows."""
+    """A shop and its mirror; links to an item have a parameter that does not affect the page."""
 
     name = "twin town"
     start_s = 1_700_000_000.0
@@ -29,11 +29,11 @@ class TwinTown:
         self._names = ("www.twins.test", "mirror.twins.test")[:hosts]
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """Both doors to the shop."""
+        """Both hosts of the shop."""
         return tuple(WorldHost(name, f"127.9.0.{number}") for number, name in enumerate(self._names, 1))
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """The same at all times, whatever the host and the parameter."""
+        """Return the same page for any host and parameter."""
         del now_s
         path = question.target.partition("?")[0]
         number = path.removeprefix("/item/") if path != "/" else "0"
@@ -50,19 +50,19 @@ class TwinTown:
 
 
 def lessons_of(run: Run) -> CopyEvidence:
-    """What a crawl has learned, as it left it."""
+    """Load what a crawl has learned about copies."""
     with closing(sqlite3.connect(run.data / "state.db")) as db:
         ((text,),) = db.execute("SELECT value FROM life WHERE what = ?", (LESSONS_KEY,)).fetchall()
     return CopyEvidence.from_json(text)
 
 
 def asked_items(run: Run) -> list[str]:
-    """Every request for an item."""
+    """Return every request for an item."""
     return [entry.url for entry in run.entries() if "/item/" in entry.target and entry.status == 200]
 
 
 def test_spellings_and_mirrors_are_learned_and_not_forgotten(tmp_path: Path) -> None:
-    """Every item is fetched, less than twice although each has hundreds of spellings, and a second run adds none."""
+    """Each item is fetched less than twice, although it has hundreds of spellings, and a second run fetches none."""
     with start_server(f"{__name__}:TwinTown", 2, speed=SPEED, log_path=tmp_path / "access.log") as web:
         (tmp_path / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
         (tmp_path / "vedette.toml").write_text("[crawl]\nworkers = 2\n")

@@ -1,4 +1,4 @@
-"""Every command of the README and of First steps runs as it is printed, against a site on loopback.
+"""Every command in the README and in First steps runs as printed, against a site on loopback.
 
 ``up`` and ``crawl`` get options that lead to that site; everything else is typed verbatim, in the order of the page.
 ``pipx install .`` runs in ``test_wheel.py``, and ``tests/contracts/test_deploying.py`` checks the container's commands.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.test_outages import certify
-from tests.tree_runs import kill_all, patiently
+from tests.tree_runs import PATIENCE_S, kill_all, patiently
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/getting-started.md")
@@ -70,7 +70,7 @@ def endpoint(tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def run_up(command: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
-    """Run ``vedette up`` until the block ends; the block starts when both pages can be searched."""
+    """Run ``vedette up`` during the block, which starts once both pages are searchable."""
     printed = folder / "up.txt"
     with printed.open("wb") as file:
         words = shlex.split(command)
@@ -85,16 +85,16 @@ def run_up(command: str, folder: Path, environment: dict[str, str]) -> Iterator[
 
 
 def count_results(url: str) -> int:
-    """Return how many results the API has, or 0 while it does not answer."""
+    """Return the number of results from the API, or 0 while it does not respond."""
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own server
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:  # noqa: S310 - our own server
             return len(json.load(answer)["results"])
     except OSError:
         return 0
 
 
 def run_once(command: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a command to its end; return what it prints."""
+    """Run a command to its end and return its output."""
     done = subprocess.run(
         shlex.split(command), cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
@@ -104,7 +104,7 @@ def run_once(command: str, folder: Path, environment: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_works(page: str, endpoint: str, tmp_path: Path) -> None:
-    """Each ends without an error and prints something."""
+    """Each exits without an error and prints something."""
     reach = f" --quiet --allow-private --connect-to '*:443={endpoint}'"
     environment = os.environ | {
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
@@ -123,7 +123,7 @@ def test_every_command_works(page: str, endpoint: str, tmp_path: Path) -> None:
 
 
 def test_make_demo_crawls_politely(tmp_path: Path) -> None:
-    """What ``make demo`` runs, with the options that the pages name, ends by itself and breaks no rule."""
+    """What ``make demo`` runs, with the documented options, finishes and breaks no rule."""
     assert all("make demo" in read_commands(page) for page in PAGES)
     make = shutil.which("make")
     if make is None:

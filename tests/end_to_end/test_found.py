@@ -1,7 +1,7 @@
-"""Fetched pages are searchable within seconds, gone ones are not, also while the index is rebuilt or dies.
+"""Fetched pages are searchable within seconds, and deleted ones are not, even while the index is rebuilt or dies.
 
-One real ``vedette up`` crawls a small web on loopback and serves it; each test has pages of its own, which the home
-page links to as soon as they are born.
+One real ``vedette up`` crawls a small web on loopback and serves it. Each test has its own pages, which the home page
+links to as soon as they exist.
 """
 
 import http.client
@@ -20,7 +20,6 @@ from tests.tree_runs import patiently
 from vedette.adapters.index_store.generations import Generations
 
 HOME = "http://town.test/"
-PATIENCE_S = 300.0
 
 
 class Town:
@@ -32,7 +31,7 @@ class Town:
         self._links: dict[str, str] = {}
 
     def born(self, pages: dict[str, Leaf]) -> None:
-        """These pages, by their paths, are there from now on, and the home page says so."""
+        """Create these pages, by path, and link to them from the home page."""
         for path, leaf in pages.items():
             self.web.pages[HOME.rstrip("/") + path] = leaf
             self._links[path] = f"see {path}"
@@ -41,14 +40,14 @@ class Town:
     def finds(self, query: str, *paths: str) -> None:
         """Wait until a query finds exactly these pages."""
         wanted = sorted(HOME.rstrip("/") + path for path in paths)
-        patiently(lambda: sorted(self._found(query)) == wanted, PATIENCE_S)
+        patiently(lambda: sorted(self._found(query)) == wanted)
 
     def refetched(self, *paths: str) -> None:
-        """Have pages fetched again now."""
+        """Fetch pages again now."""
         self.run.vedette("fetch", *(HOME.rstrip("/") + path for path in paths))
 
     def _found(self, query: str) -> list[str]:
-        """Nothing where the server is just being started again."""
+        """Return nothing while the server is restarting."""
         try:
             return self.run.found(query)
         except (OSError, http.client.HTTPException):
@@ -57,7 +56,7 @@ class Town:
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
-    """A town whose home page is looked at every second."""
+    """A town whose home page is polled every second."""
     folder = tmp_path_factory.mktemp("town")
     home = page("Town", "Nothing has happened yet.")
     with small_web({HOME: home}) as web, up(web, folder, HOME, speed=10) as run:
@@ -66,7 +65,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 
 
 def test_a_page_is_found_after_its_only_fetch(town: Town) -> None:
-    """A search finds a new page once it has been fetched, and the first fetch is enough."""
+    """A search finds a new page after its first fetch."""
     for number in range(3):
         path = f"/born/{number}"
         town.born({path: page(f"Birth {number}", f"quickword{number}")})
@@ -74,8 +73,8 @@ def test_a_page_is_found_after_its_only_fetch(town: Town) -> None:
         assert len(town.web.visited(HOME.rstrip("/") + path)) == 1
 
 
-def test_what_is_deleted_moved_or_noindexed_is_not_found_any_more(town: Town) -> None:
-    """After the next fetch a page that is gone leaves the results; a moved one is found where it is now."""
+def test_deleted_moved_and_noindexed_pages_leave_the_results(town: Town) -> None:
+    """After the next fetch, a deleted page leaves the results, and a moved one is found at its new URL."""
     names = ("gone", "moved", "marked", "told")
     town.born({f"/leaves/{name}": page(f"Leaf {name}", f"leafword {name}leaf") for name in names})
     town.finds("leafword", *(f"/leaves/{name}" for name in names))
@@ -94,7 +93,7 @@ def test_what_is_deleted_moved_or_noindexed_is_not_found_any_more(town: Town) ->
 
 
 def test_a_changed_page_is_found_by_its_new_words_only(town: Town) -> None:
-    """After the next fetch the old words find nothing and the new ones the page, with a snippet that has them."""
+    """After the next fetch, only the new words find the page, with a snippet that contains them."""
     town.born({"/change": page("Diary", "yesterdayword")})
     town.finds("yesterdayword", "/change")
     town.web.pages[f"{HOME}change"] = page("Diary", "tomorrowword")
@@ -106,16 +105,16 @@ def test_a_changed_page_is_found_by_its_new_words_only(town: Town) -> None:
 
 
 def test_near_copies_are_folded(town: Town) -> None:
-    """Of nearly identical pages one is shown, with the number of the others, and these are listed beside it."""
+    """Only one of several nearly identical pages is shown, with the number of the others, which can be listed."""
     text = f"twinword {prose('twins', 400)}"
     paths = [f"/twins/{name}" for name in ("one", "two", "three")]
     town.born({path: Leaf(_twin(text, path)) for path in paths})
-    patiently(lambda: _similar(town.run.search("twinword")) == [2], PATIENCE_S)
+    patiently(lambda: _similar(town.run.search("twinword")) == [2])
     (shown,) = town.run.search("twinword")["results"]
     listed = town.run.get(f"/similar/{shown['id']}").body.decode()
     others = [path for path in paths if not shown["url"].endswith(path)]
     assert all(f'href="{HOME.rstrip("/")}{path}"' in listed for path in others)
-    patiently(lambda: _shown(town, "/search?q=twinword&similar=0") == len(paths), PATIENCE_S)
+    patiently(lambda: _shown(town, "/search?q=twinword&similar=0") == len(paths))
 
 
 def _twin(text: str, path: str) -> str:
@@ -131,7 +130,7 @@ def _similar(answer: dict[str, Any]) -> list[int]:
 
 
 def test_a_rebuilt_index_takes_over_unnoticed(town: Town) -> None:
-    """While another process builds the index again and it is turned to, every search finds what it found before."""
+    """While another process rebuilds the index and it is switched, every search finds the same as before."""
     paths = [f"/steady/{number}" for number in range(8)]
     town.born({path: page(f"Steady {path}", f"steadyword {path[-1]}st") for path in paths})
     town.finds("steadyword", *paths)
@@ -141,7 +140,7 @@ def test_a_rebuilt_index_takes_over_unnoticed(town: Town) -> None:
         told = json.loads(town.run.vedette("reindex", "--json"))
         patiently(lambda: generations.current() != before)
         seen = watching.searches
-        patiently(lambda: watching.searches > seen + 100, PATIENCE_S)  # some of them in the new one
+        patiently(lambda: watching.searches > seen + 100)  # some of them in the new one
     assert watching.failures == []
     assert told["pages"] >= len(paths)
     town.born({"/after": page("Afterwards", "afterword")})
@@ -149,7 +148,7 @@ def test_a_rebuilt_index_takes_over_unnoticed(town: Town) -> None:
 
 
 class Watching:
-    """Someone who searches all the time, and writes down whatever is not as it should be."""
+    """Search all the time, and record everything that is wrong."""
 
     def __init__(self, run: Up, query: str, total: int) -> None:
         self._run = run
@@ -180,33 +179,33 @@ class Watching:
 
 
 @pytest.mark.parametrize("name", ["indexer", "server"])
-def test_who_is_killed_comes_back_and_nothing_is_lost(town: Town, name: str) -> None:
-    """After kill -9 a new process replaces it; earlier pages are found, and so are new ones."""
+def test_killed_processes_are_restarted_and_nothing_is_lost(town: Town, name: str) -> None:
+    """After kill -9 a new process replaces it; earlier and new pages are found."""
     town.born({f"/{name}/before": page(f"Before {name}", f"before{name}word")})
     town.finds(f"before{name}word", f"/{name}/before")
     killed = town.run.pid(name)
     os.kill(killed, signal.SIGKILL)
     town.born({f"/{name}/after": page(f"After {name}", f"after{name}word")})
-    patiently(lambda: town.run.pid(name) != killed, PATIENCE_S)
+    patiently(lambda: town.run.pid(name) != killed)
     town.finds(f"after{name}word", f"/{name}/after")
     town.finds(f"before{name}word", f"/{name}/before")
 
 
-def test_the_indexer_killed_in_the_middle_of_its_work_loses_nothing(town: Town) -> None:
-    """Killed again and again while pages come in, it ends with an index that has each of them once."""
+def test_an_indexer_killed_at_work_loses_nothing(town: Town) -> None:
+    """Killed repeatedly while pages come in, it ends with an index that has each of them once."""
     paths = [f"/hail/{number}" for number in range(20)]
     town.born({path: page(f"Hail {path}", "hailword") for path in paths})
     for path in paths[::7]:
-        patiently(lambda path=path: town.web.visited(HOME.rstrip("/") + path), PATIENCE_S)  # type: ignore[misc]  # the default binds the path
+        patiently(lambda path=path: town.web.visited(HOME.rstrip("/") + path))  # type: ignore[misc]  # the default binds the path
         os.kill(town.run.pid("indexer"), signal.SIGKILL)
-    patiently(lambda: town.run.search("hailword", n=50)["total"] == len(paths), PATIENCE_S)
+    patiently(lambda: town.run.search("hailword", n=50)["total"] == len(paths))
     found = [result["url"] for result in town.run.search("hailword", n=50)["results"]]
     assert sorted(found) == sorted(HOME.rstrip("/") + path for path in paths)
 
 
-def test_nothing_was_said_of_trouble_but_the_kills(town: Town) -> None:
-    """No process of the tree ended or complained by itself."""
-    said = town.run.said().splitlines()
+def test_no_error_was_reported_except_the_kills(town: Town) -> None:
+    """No process of the tree exited or reported an error on its own."""
+    said = town.run.messages().splitlines()
     assert [line for line in said if line and "SIGKILL" not in line] == []
 
 
@@ -219,11 +218,11 @@ def test_the_folder_is_found_from_the_command_line(town: Town) -> None:
 
 
 def test_several_servers_answer_as_one(tmp_path: Path) -> None:
-    """Connections are divided among them, each finds the same, and what they count adds up."""
+    """Connections are distributed, every server finds the same, and their counts add up."""
     home = page("Town", "Nothing but granite here.")
     with small_web({HOME: home}) as web, up(web, tmp_path, HOME, serve="processes = 2") as run:
         assert run.pid("server") != run.pid("s2")
-        patiently(lambda: all(run.found("granite") for _ in range(10)), PATIENCE_S)
+        patiently(lambda: all(run.found("granite") for _ in range(10)))
         before = searches_counted(run)
         for _ in range(30):
             assert run.found("granite") == [HOME]
@@ -231,6 +230,6 @@ def test_several_servers_answer_as_one(tmp_path: Path) -> None:
 
 
 def searches_counted(run: Up) -> int:
-    """How many searches all servers together say that they did."""
+    """Return the number of searches over all servers."""
     lines = run.get("/metrics").body.decode().splitlines()
     return next(int(float(line.split()[-1])) for line in lines if line.startswith("vedette_search_seconds_count"))

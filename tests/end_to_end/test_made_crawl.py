@@ -1,21 +1,20 @@
-"""The whole system: a synthetic web over HTTP, crawled by the real program, judged by the web's own log."""
+"""The whole system: a synthetic web over HTTP, crawled by the real program, judged by the web's own log.
+
+A crawl to its end is in ``tests/hostile/test_traps_and_faults.py``.
+"""
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.tree_runs import patiently
 
-from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import Verdict, judge_log
-from vedette.lab.worlds.synthetic import open_synthetic_world
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 
 SPEED = 600.0
@@ -23,7 +22,7 @@ SPEED = 600.0
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[ServerHandle]:
-    """The smallest made web, ten minutes a second."""
+    """The smallest synthetic web, at ten minutes per second."""
     with start_server("made:tiny", seed=3, speed=SPEED, log_path=tmp_path / "access.log") as server:
         (tmp_path / "hosts.txt").write_text("\n".join(server.connect_to_lines()))
         yield server
@@ -37,43 +36,21 @@ def command(web: ServerHandle, folder: Path, *more: str) -> list[str]:
 
 
 def verdict(web: ServerHandle, folder: Path) -> Verdict:
-    """What the servers' log says, once all of it is written."""
+    """Return the judge's verdict once the log is complete."""
     web.stop()
     header, entries = read_log(folder / "access.log")
     return judge_log(entries, header, delay_s=1.0, address_delay_s=0.25)
 
 
-def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle, tmp_path: Path) -> None:
-    """No violation in the servers' log, and nearly every page that lived through the crawl was found by links."""
-    opened_s = web.clock.now()
-    done = subprocess.run(
-        command(web, tmp_path, "--json", "--pages", "400"), capture_output=True, timeout=300, check=True
-    )
-    told = json.loads(done.stdout)
-    judged = verdict(web, tmp_path)
-    assert [each.detail for each in judged.violations] == []
-    assert judged.requests == told["requests"]
-    with closing(sqlite3.connect(tmp_path / "data" / "state.db")) as db:
-        fetched = {url for url, page in CrawlStore(db).iter_pages() if page.status == 200}
-    world = open_synthetic_world("tiny", 3)
-    living = {
-        url for host in world.hosts() if not host.name.startswith("*.") for url in world.live_pages(host.name, opened_s)
-    }
-    assert living
-    assert len(living & fetched) >= 0.5 * len(living)
-
-
-def test_stopped_and_started_again_it_stays_polite_and_asks_nothing_twice(web: ServerHandle, tmp_path: Path) -> None:
-    """Ctrl-C ends it; the next run goes on, waits first, and repeats no page that was kept."""
+def test_a_restarted_crawl_is_polite_and_repeats_nothing(web: ServerHandle, tmp_path: Path) -> None:
+    """Ctrl-C stops it; the next run continues after a pause, and repeats no stored page."""
     first = subprocess.Popen(command(web, tmp_path, "--json"), stdout=subprocess.PIPE)
     patiently((tmp_path / "data" / "status.json").exists)  # the crawl has just begun
     first.send_signal(signal.SIGINT)
-    out, _ = first.communicate(timeout=300)
+    out, _ = first.communicate()
     before = json.loads(out)
     assert before["ending"] == "stopped"
-    again = subprocess.run(
-        command(web, tmp_path, "--json", "--pages", "20"), capture_output=True, timeout=300, check=True
-    )
+    again = subprocess.run(command(web, tmp_path, "--json", "--pages", "20"), capture_output=True, check=True)
     after = json.loads(again.stdout)
     assert after["pages"] == 20
     judged = verdict(web, tmp_path)
@@ -84,13 +61,12 @@ def test_stopped_and_started_again_it_stays_polite_and_asks_nothing_twice(web: S
     assert len(asked) - len(set(asked)) <= len(web.hosts)
 
 
-def test_the_demo_ends_by_itself_and_says_that_it_was_polite() -> None:
+def test_the_demo_ends_and_reports_that_it_was_polite() -> None:
     """`vedette demo --for 4s` prints where to look, and the judge's verdict."""
     done = subprocess.run(
         [sys.executable, "-m", "vedette", "demo", "--for", "4s", "--world", "made:tiny", "--speed", "600"],
         capture_output=True,
         text=True,
-        timeout=300,
         check=True,
     )
     assert "Ctrl-C" not in done.stdout

@@ -20,20 +20,20 @@ KILLS = 3
 
 
 def started(run: Run) -> subprocess.Popen[bytes]:
-    """A crawl whose coordinator and both fetchers are running."""
+    """Start a crawl, and wait until the coordinator and both fetchers are running."""
     process = run.start()
     patiently(lambda: is_whole(process.pid))
     return process
 
 
 def await_requests(run: Run, more: int) -> None:
-    """Wait until the servers have seen that many requests more."""
+    """Wait until the servers have received that many more requests."""
     wanted = len(run.entries()) + more
     patiently(lambda: len(run.entries()) >= wanted)
 
 
 def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> None:
-    """Crawl, kill the whole tree, and go on, that many times; the last crawl is ended by Ctrl-C once all was seen."""
+    """Crawl, kill the whole tree and continue, that many times; stop the last crawl with Ctrl-C when all was seen."""
     for _ in range(kills):
         process = started(run)
         await_requests(run, int(REQUESTS * rng.uniform(0.5, 1.5)))
@@ -48,7 +48,7 @@ def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> None:
 
 
 def has_all(entries: list[AccessEntry]) -> bool:
-    """Whether there is something to judge: pages of every good host, refusals, and many pages."""
+    """Check whether there is enough to judge: pages of every good host, refusals, and many pages."""
     statuses = Counter(entry.status for entry in entries)
     hosts = {entry.host for entry in entries if entry.target != "/robots.txt"}
     good = {each.name for each in strict_town(HOSTS).manners if each.robots == "none"}
@@ -56,7 +56,7 @@ def has_all(entries: list[AccessEntry]) -> bool:
 
 
 def test_no_request_is_too_soon_or_disallowed_across_three_kills(tmp_path: Path) -> None:
-    """Many hosts, 20 crawl-delays, 429s, shared addresses, troubled robots.txt, three kill -9: nothing to accuse."""
+    """Many hosts, 20 crawl-delays, 429s, shared addresses, failing robots.txt, three kill -9: no violation."""
     with open_run("strict_town", HOSTS, tmp_path, speed=SPEED) as run:
         crawl_with_kills(run, KILLS, rng_for(1, "politeness/kills"))
         judged = run.verdict()

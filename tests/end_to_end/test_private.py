@@ -1,6 +1,6 @@
-"""Pages fetched with credentials are revealed to no one but their readers, by any request to the server.
+"""Pages fetched with credentials are revealed only to their readers, whatever is requested from the server.
 
-A wiki that requires a key is crawled beside an open site. Each private page has words that no public page has, and
+A wiki that requires a key is crawled next to an open site. Each private page has words that no public page has, and
 every response to a stranger is searched for them.
 """
 
@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 from tests.search_runs import Heard, Leaf, SmallWeb, Up, page, prose, small_web, up, vedette
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 WIKI, OPEN = "http://wiki.test", "http://open.test"
 KEY = "sesame-0451"
 ENVIRONMENT = {"WIKI_KEY": f"X-Key: {KEY}"}
-PATIENCE_S = 300.0
 FINNISH = (
     "Tämä sivu kertoo palkoista ja lomista, joita henkilöstöosasto suunnittelee ensi vuodelle. Jokainen työntekijä saa "
     "tietää omasta palkastaan keskustelussa esimiehensä kanssa, eikä kukaan muu saa nähdä näitä lukuja koskaan."
@@ -24,7 +23,7 @@ TWIN, SAME = prose("said in both places", 200), prose("word for word", 200)
 
 
 def _alike(title: str, text: str) -> Leaf:
-    """A page with nothing of its own but these words."""
+    """A page with nothing but these words."""
     return Leaf(f"<!doctype html><html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text}</p></main>")
 
 
@@ -71,7 +70,7 @@ TELLING = sorted((_words(WIKI_PAGES) - _words(OPEN_PAGES)) | {*SECRET_WORDS, "wi
 
 
 class Readers:
-    """The served folder, and who may ask it as whom."""
+    """The served folder, and who may access it as whom."""
 
     def __init__(self, run: Up, keys: Mapping[str, str]) -> None:
         self.run = run
@@ -81,7 +80,7 @@ class Readers:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder that knows both sites."""
+    """A data folder with both sites."""
     made = tmp_path_factory.mktemp("private")
     add = ("sites", "add", f"{WIKI}/", "--allow-private", "--secrets", "env:WIKI_KEY", "--readers", f"{ANN},{BOB}")
     vedette(made, *add, environment=ENVIRONMENT)
@@ -90,7 +89,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[SmallWeb]:
-    """Both sites; the wiki shows nothing to those without its key."""
+    """Both sites; the wiki requires its key."""
     locked = {url: leaf._replace(key=KEY) for url, leaf in WIKI_PAGES.items()}
     with small_web({**OPEN_PAGES, **locked}) as served:
         yield served
@@ -98,15 +97,15 @@ def web() -> Iterator[SmallWeb]:
 
 @pytest.fixture(scope="module")
 def readers(folder: Path, web: SmallWeb) -> Iterator[Readers]:
-    """All pages are found by Ann, and the background jobs have finished."""
+    """Wait until Ann finds all pages and background jobs have finished."""
     with up(web, folder, f"{OPEN}/", environment=ENVIRONMENT) as run:
         scopes = {ANN: "search,private", BOB: "search", EVE: "search,private"}
         keys = {name: _key(run, name, scope) for name, scope in scopes.items()}
         ann = {"Authorization": f"Bearer {keys[ANN]}"}
-        patiently(lambda: run.search("sharedword")["total"] == 3, PATIENCE_S)
-        patiently(lambda: run.get("/api/v1/sites", ann).status == 200, PATIENCE_S)
-        patiently(lambda: len(run.search("insideword", ann)["results"]) == 3, PATIENCE_S)
-        patiently(lambda: "about us" in run.get("/api/v1/suggest?q=abou").body.decode().lower(), PATIENCE_S)
+        patiently(lambda: run.search("sharedword")["total"] == 3)
+        patiently(lambda: run.get("/api/v1/sites", ann).status == 200)
+        patiently(lambda: len(run.search("insideword", ann)["results"]) == 3)
+        patiently(lambda: "about us" in run.get("/api/v1/suggest?q=abou").body.decode().lower())
         yield Readers(run, keys)
 
 
@@ -116,7 +115,7 @@ def _key(run: Up, name: str, scope: str) -> str:
 
 
 def told_of(heard: Heard) -> list[str]:
-    """The telling words in an answer or its headers."""
+    """Return the private words in a response or its headers."""
     text = (heard.body.decode("utf-8", "replace") + str(heard.headers)).lower()
     return [word for word in TELLING if word in text]
 
@@ -130,14 +129,14 @@ STRANGER_ASKS = (
 )
 
 
-def test_no_answer_to_a_stranger_tells_a_word(readers: Readers) -> None:
-    """Pages, API, counts, hosts, filters, numbers: no word and no host of a private page is in them."""
+def test_no_response_to_a_stranger_has_a_private_word(readers: Readers) -> None:
+    """Pages, API, counts, hosts, filters and numbers contain no word and no host of a private page."""
     for target in STRANGER_ASKS:
         assert told_of(readers.run.get(target)) == [], target
 
 
 def test_filters_and_counts_leave_private_pages_out(readers: Readers) -> None:
-    """The language that only a private page has is not offered, and nothing private is counted."""
+    """A language that only a private page has is not offered, and nothing private is counted."""
     shown = readers.run.get("/search?q=sharedword").body.decode()
     assert 'value="fi"' not in shown
     assert readers.run.get("/healthz").json["pages"] == len(OPEN_PAGES)
@@ -146,8 +145,8 @@ def test_filters_and_counts_leave_private_pages_out(readers: Readers) -> None:
 
 
 @pytest.mark.parametrize("word", SECRET_WORDS)
-def test_guessing_a_word_brings_nothing(readers: Readers, word: str) -> None:
-    """Neither the word itself, nor a mistake in it, nor its beginning brings a result, a spelling or a suggestion."""
+def test_guessing_a_private_word_finds_nothing(readers: Readers, word: str) -> None:
+    """Neither the word, nor a typo of it, nor its beginning gives a result, a spelling or a suggestion."""
     told = readers.run.search(word)
     assert (told["total"], told["results"], told["did_you_mean"]) == (0, [], None)
     for query in (f'"{word}"', f"title:{word}", f"url:{word}", f"{word} sharedword"):
@@ -161,8 +160,8 @@ def test_guessing_a_word_brings_nothing(readers: Readers, word: str) -> None:
             assert readers.run.get(f"/api/v1/suggest?q={guess}&site={site}").json["suggestions"] == []
 
 
-def test_naming_the_site_brings_nothing(readers: Readers) -> None:
-    """Knowing its name reveals no more: not even whether it is crawled."""
+def test_naming_a_private_site_finds_nothing(readers: Readers) -> None:
+    """Knowing the site's name reveals nothing, not even whether it is crawled."""
     for query in ("site:wiki.test", "site:wiki.test sharedword", "url:wiki", "sharedword site:wiki.test/plans"):
         told, unknown = readers.run.search(query), readers.run.search(query.replace("wiki", "nowhere"))
         for answer in (told, unknown):
@@ -171,8 +170,8 @@ def test_naming_the_site_brings_nothing(readers: Readers) -> None:
     assert readers.run.search("sharedword", site="wiki.test")["total"] == 0
 
 
-def test_copies_are_not_told_from_pages_that_never_were(readers: Readers) -> None:
-    """A private page's number answers a stranger as a number that no page has."""
+def test_private_copies_look_like_missing_pages(readers: Readers) -> None:
+    """For a stranger, the id of a private page behaves like an unused id."""
     assert readers.ids
     for place in ("/cached/{}", "/cached/{}/body", "/similar/{}"):
         missing = readers.run.get(place.format(987_654))
@@ -184,18 +183,18 @@ def test_copies_are_not_told_from_pages_that_never_were(readers: Readers) -> Non
             assert told_of(readers.run.get(place.format(id_))) == []
 
 
-def test_a_public_page_is_not_found_by_what_a_private_one_calls_it(readers: Readers) -> None:
-    """The text of a private link counts for no one: not even readers are shown the public page for it."""
+def test_private_anchor_texts_find_no_public_page(readers: Readers) -> None:
+    """The anchor text of a private link counts for no one, not even for readers."""
     assert readers.run.found("anchorquill") == []
     assert f"{OPEN}/target" not in readers.run.found("anchorquill", readers.headers[ANN])
     assert readers.run.found("public target")[0] == f"{OPEN}/target"
 
 
-def test_a_public_page_with_a_private_copy_stays_and_stands_alone(readers: Readers) -> None:
-    """To a stranger a page that the wiki repeats has no copy; a reader sees that there is one."""
+def test_a_private_copy_does_not_affect_a_public_page(readers: Readers) -> None:
+    """A stranger sees no copy of a page that the wiki repeats; a reader does."""
     for words, name in ((TWIN, "twin"), (SAME, "same")):
         query = " ".join(words.split()[:4])
-        patiently(lambda query=query: readers.run.found(query), PATIENCE_S)  # type: ignore[misc]  # the default binds the query
+        patiently(lambda query=query: readers.run.found(query))  # type: ignore[misc]  # the default binds the query
         (shown,) = readers.run.search(query)["results"]
         assert (shown["url"], shown["similar"]) == (f"{OPEN}/{name}", 0)
         assert readers.run.get(f"/similar/{shown['id']}").status == 404
@@ -205,12 +204,12 @@ def test_a_public_page_with_a_private_copy_stays_and_stands_alone(readers: Reade
 
 
 def test_a_public_page_whose_author_names_a_private_one_instead_stays(readers: Readers) -> None:
-    """What strangers cannot find takes the place of nothing that they can."""
+    """A page that strangers can't see does not replace one that they can."""
     assert readers.run.found("elsewhereword") == [f"{OPEN}/named"]
 
 
 def test_a_named_reader_sees_all_of_it(readers: Readers) -> None:
-    """Results, counts, hosts, filters and copies include the wiki for Ann; no cache on the way may keep them."""
+    """Results, counts, hosts, filters and copies include the wiki for Ann, and no cache may store them."""
     ann = readers.headers[ANN]
     (result,) = readers.run.search("bodyquill", ann)["results"]
     assert result["title"] == "Salaries titlequill"
@@ -225,8 +224,8 @@ def test_a_named_reader_sees_all_of_it(readers: Readers) -> None:
 
 
 @pytest.mark.parametrize("name", [BOB, EVE])
-def test_a_key_without_the_scope_or_without_the_name_sees_nothing(readers: Readers, name: str) -> None:
-    """Bob is named and has no scope for it, Eve has the scope and is not named: both are strangers."""
+def test_a_key_needs_the_scope_and_a_listed_name(readers: Readers, name: str) -> None:
+    """Bob is listed but lacks the scope, and Eve has the scope but is not listed: both are strangers."""
     for target in STRANGER_ASKS:
         assert told_of(readers.run.get(target, readers.headers[name])) == [], target
     assert readers.run.found("bodyquill", readers.headers[name]) == []
@@ -234,51 +233,51 @@ def test_a_key_without_the_scope_or_without_the_name_sees_nothing(readers: Reade
         assert readers.run.get(f"/cached/{id_}", readers.headers[name]).status == 404
 
 
-def test_a_name_that_nobody_vouches_for_counts_for_nothing(readers: Readers) -> None:
-    """The header of a proxy is not read where no proxy was configured, wherever it comes from."""
+def test_a_proxy_header_without_a_proxy_is_ignored(readers: Readers) -> None:
+    """The proxy header is ignored if no proxy is configured, wherever it comes from."""
     for name in ("X-Forwarded-User", "X-Remote-User", "Remote-User"):
         assert readers.run.found("bodyquill", {name: ANN, "X-Forwarded-For": "127.0.0.1"}) == []
 
 
-def test_a_new_key_opens_though_nobody_else_asks(readers: Readers) -> None:
-    """A key is known a moment after it was made, also where refused requests are all that come meanwhile."""
+def test_a_new_key_works_without_other_requests(readers: Readers) -> None:
+    """A key works a moment after it was created, even if only refused requests came in the meantime."""
     fay = {"Authorization": f"Bearer {_key(readers.run, 'fay', 'search')}"}
-    patiently(lambda: readers.run.get("/api/v1/search?q=sharedword", fay).status == 200, 10.0)
+    patiently(lambda: readers.run.get("/api/v1/search?q=sharedword", fay).status == 200)
 
 
 def test_a_revoked_key_opens_nothing(readers: Readers) -> None:
-    """From its expiry on, a key is refused; its owner is not revealed."""
+    """A revoked key is refused, and its owner is not revealed."""
     secret = _key(readers.run, "carol", "search,private")
     carol = {"Authorization": f"Bearer {secret}"}
     readers.run.vedette("sites", "set", f"{WIKI}/", f"readers={ANN},{BOB},carol")
-    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", carol).status == 200, PATIENCE_S)
-    patiently(lambda: readers.run.found("bodyquill", carol), PATIENCE_S)
+    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", carol).status == 200)
+    patiently(lambda: readers.run.found("bodyquill", carol))
     readers.run.vedette("keys", "revoke", "carol")
-    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", carol).status == 401, PATIENCE_S)
+    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", carol).status == 401)
     assert told_of(readers.run.get("/api/v1/search?q=sharedword", carol)) == []
     assert readers.run.get(f"/cached/{readers.ids[0]}", {"Cookie": f"vedette_key={secret}"}).status == 404
 
 
-def test_who_is_no_reader_any_more_sees_nothing(readers: Readers) -> None:
-    """A name that the site does not list any more is a stranger's, although its key is good."""
+def test_a_removed_reader_sees_nothing(readers: Readers) -> None:
+    """A reader whom the site no longer lists is a stranger, even with a valid key."""
     dave = {"Authorization": f"Bearer {_key(readers.run, 'dave', 'search,private')}"}
     readers.run.vedette("sites", "set", f"{WIKI}/", f"readers={ANN},{BOB},dave")
-    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", dave).status == 200, PATIENCE_S)
-    patiently(lambda: readers.run.found("bodyquill", dave), PATIENCE_S)
+    patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", dave).status == 200)
+    patiently(lambda: readers.run.found("bodyquill", dave))
     readers.run.vedette("sites", "set", f"{WIKI}/", f"readers={ANN},{BOB}")
-    patiently(lambda: readers.run.found("bodyquill", dave) == [], PATIENCE_S)
+    patiently(lambda: readers.run.found("bodyquill", dave) == [])
     assert readers.run.found("sharedword", dave)
 
 
 def test_readers_behind_a_proxy(folder: Path, web: SmallWeb, readers: Readers) -> None:
-    """A proxy's word is enough for those whom the site names; no one, two at once, and others see nothing."""
+    """The proxy's header is enough for readers of the site; no name, two names, and others see nothing."""
     readers.run.process.terminate()
     readers.run.process.wait(PATIENCE_S)
     serve = 'access = "proxy"\nproxy_header = "X-Told-User"'
     with up(web, folder, serve=serve, environment=ENVIRONMENT) as run:
         ann, other = {"X-Told-User": ANN}, {"X-Told-User": "mallory"}
-        patiently(lambda: run.get("/api/v1/search?q=x", ann).status == 200, PATIENCE_S)
-        patiently(lambda: run.found("bodyquill", ann), PATIENCE_S)
+        patiently(lambda: run.get("/api/v1/search?q=x", ann).status == 200)
+        patiently(lambda: run.found("bodyquill", ann))
         for target in STRANGER_ASKS:
             assert told_of(run.get(target, other)) == [], target
         for headers in ({}, {"X-Forwarded-User": ANN}, {"X-Told-User": ""}):
@@ -287,8 +286,8 @@ def test_readers_behind_a_proxy(folder: Path, web: SmallWeb, readers: Readers) -
             assert told_of(heard) == []
 
 
-def test_where_all_is_private_strangers_are_told_of_nothing(tmp_path: Path, web: SmallWeb) -> None:
-    """Not even that a site is there: the first page is that of a server without sites."""
+def test_strangers_cannot_tell_that_private_sites_exist(tmp_path: Path, web: SmallWeb) -> None:
+    """Strangers can't tell that a site exists: the home page is that of a server without sites."""
     vedette(
         tmp_path, "sites", "add", f"{WIKI}/", "--allow-private", "--secrets", "env:WIKI_KEY", environment=ENVIRONMENT
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.tree_runs import PATIENCE_S
 from tests.web_servers import PAGES, SERVERS, find_server, serve_all
 
 from vedette.adapters.clock import real_clock
@@ -25,14 +26,14 @@ EACH = pytest.mark.parametrize("name", SERVERS)
 
 @dataclass(frozen=True, slots=True)
 class Crawled:
-    """The servers that were found, by name with their ports, and what a crawl of all of them left."""
+    """The servers that were found, by name with their ports, and the result of a crawl of all of them."""
 
     ports: dict[str, int]
     pages: dict[str, PageRow]
     notes: dict[str, str]
 
     def need(self, name: str) -> int:
-        """The port of a server; without it the test says what it leaves out."""
+        """Return the port of a server; skip the test if it is not installed."""
         if name not in self.ports:
             pytest.skip(f"{name} is not installed: what it sends is not tried")
         return self.ports[name]
@@ -40,7 +41,7 @@ class Crawled:
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    """One crawl of all servers at once, as a user would start it."""
+    """Crawl all servers at once, as a user would."""
     folder = tmp_path_factory.mktemp("servers")
     found = [name for name in SERVERS if find_server(name)]
     if not found:
@@ -51,7 +52,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         sites = [f"http://{name}.test/" for name in ports]
         command = [sys.executable, "-m", "vedette", "crawl", *sites, *ways, "--allow-private", "--quiet"]
         command += ["--config", str(folder / "vedette.toml"), "--data", str(folder / "data")]
-        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
         yield Crawled(ports, *_read_state(folder / "data"))
 
 
@@ -64,7 +65,7 @@ def _read_state(data: Path) -> tuple[dict[str, PageRow], dict[str, str]]:
 
 @EACH
 def test_every_page_is_read(crawled: Crawled, name: str) -> None:
-    """Coded or not, behind a cookie, under a raw redirect, as plain text, or named only where sitemaps usually are."""
+    """This includes compressed pages, cookies, raw redirects, plain text, and pages only in a guessed sitemap."""
     crawled.need(name)
     own = {url.removeprefix(f"http://{name}.test/"): page for url, page in crawled.pages.items() if name in url}
     assert {path: (own[path].status, own[path].kind) for path in PAGES if path in own} == dict.fromkeys(
@@ -78,7 +79,7 @@ def test_every_page_is_read(crawled: Crawled, name: str) -> None:
 
 
 @EACH
-def test_what_has_not_changed_is_not_sent_again(crawled: Crawled, name: str) -> None:
+def test_unchanged_pages_are_not_sent_again(crawled: Crawled, name: str) -> None:
     """Each server takes its own validators back, whatever it packed, and says so without a body."""
     port = crawled.need(name)
     client = HttpClient(real_clock(), Limits())

@@ -1,4 +1,4 @@
-"""A site's credentials reach that site, and nothing that is stored or printed."""
+"""A site's credentials are sent to that site, and appear in nothing that is stored or printed."""
 
 import gzip
 import os
@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.tree_runs import PATIENCE_S
 from tests.wire_server import WireServer, whole
 
 WORD = "hunter22-open-sesame"
 
 
 def test_a_secret_reaches_its_site_and_no_archive_log_or_export(tmp_path: Path) -> None:
-    """The header is sent with every request to the host; state, archive and output know only where it came from."""
+    """The header is sent with every request to the host; state, archive and output only contain its location."""
     page = b"<title>Wiki</title>"
     with WireServer(lambda _: whole(page, "Content-Type: text/html")) as server:
         site = f"http://{server.address}:{server.port}/"
@@ -21,7 +22,7 @@ def test_a_secret_reaches_its_site_and_no_archive_log_or_export(tmp_path: Path) 
             command = [sys.executable, "-m", "vedette", *arguments, "--data", str(tmp_path / "data")]
             environment = {**os.environ, "WIKI_KEY": f"X-Key: {WORD}"}
             done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=300, check=True, cwd=tmp_path
+                command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True, cwd=tmp_path
             )
             return done.stdout + done.stderr
 

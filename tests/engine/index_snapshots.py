@@ -11,9 +11,10 @@ from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader,
 from vedette.engine.search.ports import PageSignals
 from vedette.index.fields import IndexEntry, StoredPage, access_label, build_document, number_tokens, tokenize_entry
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.semantic.similarity import Similarity
 from vedette.index.versions import version_key_of
 from vedette.model import origin_of
-from vedette.policy import Ints
+from vedette.policy import Floats, Ints
 
 NOW_S = 1_780_000_000.0
 
@@ -29,6 +30,7 @@ class Leaf:
     anchors: tuple[str, ...] = ()
     private: str = ""
     group: int = 0
+    is_canonical: bool = False
     date_s: float = nan
     spam: float = 0.0
     importance: float = 0.5
@@ -39,7 +41,7 @@ class Leaf:
 
 @dataclass
 class TestShelf:
-    """Pages by their place in the list, counted from 1."""
+    """The pages of a test, numbered from 1 in the order of the list."""
 
     __test__ = False  # no test itself
 
@@ -49,6 +51,7 @@ class TestShelf:
     spellings: Mapping[str, str] = field(default_factory=dict)
     gone: frozenset[int] = frozenset()
     lying: bool = False
+    near: Similarity | None = None
 
     def __post_init__(self) -> None:
         writer = open_writer(self.folder)
@@ -66,17 +69,17 @@ class TestShelf:
 
     @property
     def finder(self) -> IndexReader:
-        """The index."""
+        """Return the index."""
         return self._reader
 
     def forward(self, ids: Ints) -> ForwardTokens:
-        """The words of pages."""
+        """Return the words of pages."""
         rows = [self._words[id_] for id_ in ids.tolist()]
         words = np.concatenate([np.zeros(0, np.uint32), *(row[0] for row in rows)])
         return ForwardTokens(words, np.array([row[1] for row in rows], np.int64).reshape(len(rows), len(TEXT_FIELDS)))
 
     def get_signals(self, ids: Ints) -> PageSignals:
-        """What else is known of them."""
+        """Return the ranking signals of pages."""
         some = [self.leaves[id_ - 1] for id_ in ids.tolist()]
         hosts = sorted({origin_of(leaf.url).host for leaf in self.leaves})
         floats = np.array([(leaf.date_s, leaf.spam, leaf.importance) for leaf in some]).reshape(len(some), 3)
@@ -96,26 +99,44 @@ class TestShelf:
             popularity=np.full(len(some), 0.5),
             family=np.array([version.family for version in versions], np.int64),
             release=np.array([version.release for version in versions]),
+            is_canonical=np.array([leaf.is_canonical for leaf in some], np.bool_),
         )
 
     def get_access(self, ids: Ints) -> Sequence[str]:
-        """What a reader must be allowed to see each with."""
+        """Return the access right that each page requires."""
         return [access_label(self.leaves[id_ - 1].private) for id_ in ids.tolist()]
 
     def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
-        """What they say."""
+        """Return the stored fields of pages."""
         return [self._stored(id_) for id_ in ids.tolist()]
 
+    def get_urls(self, ids: Ints) -> Sequence[str]:
+        """Return the URLs of pages."""
+        return [self.leaves[id_ - 1].url for id_ in ids.tolist()]
+
     def df(self, word: str) -> int:
-        """How many pages have a word."""
+        """Return the number of pages with a word."""
         return self._reader.df("body", word)
 
+    def compare_meaning(self, _words: Sequence[str], _best: Ints, _scores: Floats) -> Similarity | None:
+        """Return similarities of meaning, if the test provides them."""
+        return self.near
+
     def get_word_forms(self, word: str) -> Sequence[tuple[str, float]]:
-        """Other forms of a word."""
+        """Return other forms of a word."""
         return self.forms.get(word, ())
 
+    def is_known(self, word: str) -> bool:
+        """Check whether a public page has a word in its text."""
+        return any(word in leaf.body.split() for leaf in self.leaves if not leaf.private)
+
+    def complete_word(self, word: str, most: int) -> Sequence[str]:
+        """List words in the texts that start like this one."""
+        known = sorted({each for leaf in self.leaves for each in leaf.body.split() if each.startswith(word)})
+        return known[:most]
+
     def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
-        """What was perhaps meant."""
+        """Suggest another spelling."""
         better = tuple(self.spellings.get(word, word) for word in words)
         return None if better == tuple(words) else better
 

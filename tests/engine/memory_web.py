@@ -63,7 +63,7 @@ Message = TypeVar("Message")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server says, and how long it takes."""
+    """A response and the time it takes."""
 
     status: int = 200
     headers: Headers = ()
@@ -77,36 +77,36 @@ Named = tuple[str, ...] | Failure
 
 
 def page(*links: str, title: str = "", took_s: float = 0.1, headers: Headers = ()) -> Reply:
-    """A page with these links."""
+    """Return a page with these links."""
     anchors = "".join(f'<a href="{link}">x</a>' for link in links)
     body = f"<title>{title}</title>{anchors}".encode()
     return Reply(200, (("content-type", "text/html"), *headers), body, took_s)
 
 
 def robots(*lines: str) -> Reply:
-    """A robots.txt for everyone."""
+    """Return a robots.txt for all crawlers."""
     return Reply(200, (("content-type", "text/plain"),), "\n".join(("User-agent: *", *lines)).encode())
 
 
 def moved(location: str, status: int = 301) -> Reply:
-    """A redirect."""
+    """Return a redirect."""
     return Reply(status, (("location", location),))
 
 
 @dataclass(slots=True)
 class MemoryWeb:
-    """URLs and their responses, constant or by time; names and their addresses, by default public and distinct."""
+    """URLs and their responses, constant or by time; host names and their addresses, public and distinct by default."""
 
     replies: dict[str, Served | Server] = field(default_factory=dict)
     names: dict[str, Named | Callable[[float], Named]] = field(default_factory=dict)
 
     def reply(self, url: str, now_s: float) -> Served:
-        """What comes of asking for a URL; what no one put there is not found."""
+        """Return the outcome of a request; unknown URLs are not found."""
         served = self.replies.get(url, Reply(404))
         return served(now_s) if callable(served) else served
 
     def look_up(self, host: str, now_s: float) -> Named:
-        """What a resolver says of a name."""
+        """Return the resolver's response for a name."""
         own = f"93.184.{len(host) % 250}.{sum(host.encode()) % 250 + 1}"
         found = self.names.get(host, (own,))
         return found(now_s) if callable(found) else found
@@ -128,7 +128,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Worker:
-    """One asker, what it has not reported yet, and what it has on its way; ``run`` tells it from its predecessors."""
+    """A fetcher with its unreported results and its requests in flight; ``run`` tells it from its predecessors."""
 
     asker: Fetcher
     run: int
@@ -137,7 +137,7 @@ class Worker:
     serial: int = 0
 
     def report(self) -> FetchReport | None:
-        """What happened since the last report, if anything did."""
+        """Return what happened since the last report, if anything."""
         asker = self.asker
         if not (self.results or asker.returned or asker.host_updates):
             return None
@@ -148,7 +148,7 @@ class Worker:
 
 
 def rules_for(*starts: str | Site, **settings: object) -> CrawlRules:
-    """The rules of a crawl that starts there."""
+    """Return the rules of a crawl with these starts."""
     sites = tuple(Site(start) if isinstance(start, str) else start for start in starts)
     return CrawlRules(sites=sites, **settings)  # type: ignore[arg-type]  # each test names real fields
 
@@ -161,14 +161,14 @@ def _database() -> sqlite3.Connection:
 
 
 def memory_book(*hosts: str) -> CrawlStore:
-    """A book that no one has written in but the names of these hosts."""
+    """Return an empty store that knows only these host names."""
     db = _database()
     UrlStore(db, 1).intern_hosts(hosts)
     return CrawlStore(db)
 
 
 class Drive:
-    """One run of the ring over one web, at virtual times; ``db`` is what it leaves to the next."""
+    """One run of a crawl over one web in simulated time; ``db`` is passed on to the next run."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class Drive:
     # beginning and end
 
     def begin(self, *, clean: bool = True) -> "Drive":
-        """Start, or go on where another drive over the same database ended."""
+        """Start a new crawl, or continue that of an earlier drive over the same database."""
         self.urls.requeue_expired(float("inf"))
         for row in self.book.load_hosts():
             self.keeper.host_table.restore_host(row, row.ready_s)
@@ -212,7 +212,7 @@ class Drive:
         return self
 
     def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
-        """Run until nothing is left, the time is over, or a condition holds; a standstill is a failure."""
+        """Run until the crawl or the time is over, or a condition holds; fail if nothing moves."""
         end_s = self.now_s + for_s
         for _ in range(MOST_STEPS):
             self._settle()
@@ -228,7 +228,7 @@ class Drive:
         raise AssertionError("the crawl does not come to an end")
 
     def after(self, *, clean: bool, **changes: object) -> "Drive":
-        """The next run over the same database, from the same moment on."""
+        """Return the next run over the same database, from the same time on."""
         if clean:
             self._report()
         rules = replace(self.rules, **changes)  # type: ignore[arg-type]  # each test names real fields
@@ -236,7 +236,7 @@ class Drive:
         return later.begin(clean=clean)
 
     def start_worker(self, number: int) -> Worker:
-        """A worker comes, or comes back with empty hands."""
+        """Start a fetcher, or restart it without tasks."""
         run = self.workers[number].run + 1 if number in self.workers else 0
         asker = Fetcher("vedette/test", self.rules.address_delay_s, self.hold_s)
         asker.accept_batch(WorkBatch(sites=self.keeper.rules.sites))
@@ -244,14 +244,14 @@ class Drive:
         return self.workers[number]
 
     def kill_worker(self, number: int) -> Worker:
-        """A worker dies with all that it had not reported; another takes its place."""
+        """Kill a fetcher, with all its unreported results; another takes its place."""
         dead = self.workers[number]
         self.keeper.on_fetcher_lost(number, self.now_s)
         self.start_worker(number)
         return dead
 
     def rule(self, rules: CrawlRules) -> None:
-        """The operator changes the rules, as a command would."""
+        """Change the rules, as an operator's command would."""
         self.rules = rules
         recalled = self.keeper.apply_rules(rules, self.urls.host_names_with_work(), self.now_s)
         for worker in self.workers.values():
@@ -261,31 +261,31 @@ class Drive:
     # what came of it
 
     def asked_urls(self, purpose: Purpose = "page") -> list[str]:
-        """The requests, in order."""
+        """List the requested URLs in order."""
         return [asked.url for asked in self.log if asked.purpose == purpose]
 
     def asked_of(self, host: str) -> list[Asked]:
-        """The requests to one host, in order."""
+        """List the requests to one host in order."""
         return [asked for asked in self.log if asked.host == host]
 
     def pages(self) -> dict[str, PageRow]:
-        """What was kept, by URL."""
+        """Return the stored pages by URL."""
         return dict(self.book.iter_pages())
 
     def depths(self) -> dict[str, int]:
-        """How far each known URL is from a start URL."""
+        """Return the distance of each known URL from a start URL."""
         return dict(self.db.execute("SELECT url, depth FROM url"))
 
     def refused(self) -> dict[str, str]:
-        """What a rule forbade, by URL in the order in which they were seen, and the note."""
+        """Return the excluded URLs in the order in which they were found, with the reason."""
         return {url: why for url, why in self._notes() if "robots.txt" in why or "scope" in why}
 
     def given_up(self) -> dict[str, str]:
-        """What could not be had, by URL, and why."""
+        """Return the failed URLs, with the reason."""
         return {url: why for url, why in self._notes() if "robots.txt" not in why and "scope" not in why}
 
     def waiting(self) -> int:
-        """How many URLs wait."""
+        """Return the number of waiting URLs."""
         return self.urls.get_counts().waiting
 
     def _notes(self) -> list[tuple[str, str]]:
@@ -309,13 +309,13 @@ class Drive:
         return min(ahead)
 
     def _due_s(self) -> float | None:
-        """When a known page is due, or what failed is tried again."""
+        """Return when a known page is due, or a failed one is retried."""
         tables = ("page", "retry") if self.rules.recrawl else ("retry",)
         times = [self.db.execute(f"SELECT min(due_s) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608 - ours
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def _settle(self) -> None:
-        """All that can happen at this moment."""
+        """Process everything that can happen at this time."""
         for _ in range(MOST_STEPS):
             self.keeper.wake_due_pages(self.now_s)
             if not any((self._hand_out(), self._send(), self._report())):
@@ -378,7 +378,7 @@ class Drive:
         )
 
     def _carried(self, message: Message) -> Message:
-        """As it arrives; every third one by the way that it takes between processes."""
+        """Pass a message on; encode every third one, as between processes."""
         self._number += 1
         if self._number % 3:
             return message

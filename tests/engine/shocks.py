@@ -71,7 +71,7 @@ class Scene:
         return self.new_site if host == self.hosts else self.pages
 
     def born_on(self, host: int) -> list[str]:
-        """Where pages appear when the blow falls."""
+        """Return the hosts on which pages appear during the shock."""
         return [f"/born/{n}" for n in range(self.births)] if host < self.hosts else []
 
     def _served(self, host: int, path: str, paths: list[str]) -> Callable[[float], Served]:
@@ -121,7 +121,7 @@ def site(host: int) -> Site:
 
 
 def struck(scene: Scene, refresh: str = "expected-gain") -> Taken:
-    """Let a blow fall, and say how it was taken."""
+    """Apply a shock and return its effects."""
     sites = [site(host) for host in range(scene.hosts)]
     rules = rules_for(*sites, recrawl=True, budget_per_s=scene.per_s, delay_s=1.0, address_delay_s=0.0, refresh=refresh)
     drive = BusyDrive(scene.web(), rules, workers=1, start_s=START_S).begin()

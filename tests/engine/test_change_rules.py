@@ -59,17 +59,17 @@ def found_changed(drive: Drive) -> set[str]:
     ],
 )
 def test_the_rule_of_the_site_decides(rule: ChangeRule, counting: set[str]) -> None:
-    """By default only what can be searched for counts: words of title and main text, not markup, frame or targets."""
+    """By default, only searchable content counts: words of title and main text, not markup, menus or link targets."""
     assert found_changed(driven(rule)) == counting
 
 
-def test_the_default_is_what_searches_notice() -> None:
-    """A site for which no one chose goes by what people search for."""
+def test_the_default_change_rule_is_based_on_searches() -> None:
+    """A site without a setting uses the rule based on searches."""
     assert Site(START).change == "queries"
 
 
 def test_another_rule_holds_at_once_and_invents_no_change() -> None:
-    """A page that stays as it is has not changed because someone looks at it in another way; one that does, has."""
+    """An unchanged page doesn't count as changed because the rule changes; a changed page does."""
     drive = driven("main")
     before = drive.pages()[f"{A}/p/nothing"].changed_s
     drive.rule(replace(drive.rules, sites=(Site(START, change="text"),)))

@@ -21,7 +21,7 @@ def crawled(replies: Mapping[str, Served], *starts: str, **settings: object) -> 
 
 
 def test_every_page_that_links_lead_to_is_fetched_once() -> None:
-    """Links are followed within the site, each URL once, and what was read is kept."""
+    """Links within the site are followed, each URL once, and what was read is stored."""
     web = {
         f"{A}/": page("/b", "c", "#top", f"{B}/away", title="Home"),
         f"{A}/b": page("/", "/c"),
@@ -34,7 +34,7 @@ def test_every_page_that_links_lead_to_is_fetched_once() -> None:
     assert (kept[f"{A}/"].title, drive.depths()[f"{A}/"], drive.depths()[f"{A}/missing"]) == ("Home", 0, 2)
 
 
-def test_among_equals_those_seen_first_come_first() -> None:
+def test_urls_at_one_depth_are_fetched_in_the_order_found() -> None:
     """No later page's links overtake those of an earlier page at the same depth."""
     early = [f"/early{number}" for number in range(8)]
     web = {f"{A}/": page("/1", "/2"), f"{A}/1": page(*early), f"{A}/2": page("/late")}
@@ -42,8 +42,8 @@ def test_among_equals_those_seen_first_come_first() -> None:
     assert [url for url in asked if "a" in url.removeprefix(A)] == [A + path for path in [*early, "/late"]]
 
 
-def test_near_pages_come_before_far_ones_more_often_than_not() -> None:
-    """The choice among depths is biased, so that nothing starves: the near half is done well before the far half."""
+def test_shallow_pages_mostly_come_before_deep_ones() -> None:
+    """The choice among depths is biased, so that nothing starves: shallow pages are done well before deep ones."""
     near, far = [f"/near{number}" for number in range(60)], [f"/far{number}" for number in range(60)]
     asked = crawled({f"{A}/": page(*near), f"{A}/near0": page(*far)}).asked_urls()
     places = {url.removeprefix(A): place for place, url in enumerate(asked)}
@@ -51,14 +51,14 @@ def test_near_pages_come_before_far_ones_more_often_than_not() -> None:
 
 
 def test_a_page_may_ask_that_its_links_are_not_followed() -> None:
-    """Robots meta and X-Robots-Tag ``nofollow`` end the way; the page itself is kept."""
+    """Robots meta tags and X-Robots-Tag with ``nofollow`` stop the crawl there; the page itself is stored."""
     closed = Reply(200, (("content-type", "text/html"), ("x-robots-tag", "nofollow")), b'<a href="/hidden">x</a>')
     drive = crawled({f"{A}/": closed})
     assert (list(drive.pages()), drive.asked_urls()) == ([f"{A}/"], [f"{A}/"])
 
 
-def test_no_more_pages_than_wanted_are_asked_for() -> None:
-    """With many hosts at once, the number of pages is met exactly; what is no page does not count."""
+def test_the_page_limit_is_exact() -> None:
+    """With many hosts at once, the number of pages is exact; other responses don't count."""
     starts = [f"https://h{number}.test/" for number in range(20)]
     replies: dict[str, Served] = {start: page("/1", "/2", "/none") for start in starts}
     replies |= {f"{start}{number}": page() for start in starts for number in (1, 2)}
@@ -68,13 +68,13 @@ def test_no_more_pages_than_wanted_are_asked_for() -> None:
 
 
 def test_a_missing_page_makes_room_for_another() -> None:
-    """While responses are pending, no more is requested than could be needed; non-pages are made up for."""
+    """While responses are pending, no more is requested than could be needed; other responses are made up for."""
     drive = crawled({f"{A}/": page("/none", "/1", "/2", "/3"), f"{A}/1": page(), f"{A}/2": page()}, max_pages=2)
     assert drive.asked_urls() == [f"{A}/", f"{A}/none", f"{A}/1"]
 
 
 def test_copies_that_differ_by_tracking_parameters_are_fetched_once() -> None:
-    """Parameters that only follow people are cut before a URL is known."""
+    """Session and tracking parameters are removed before a URL becomes known."""
     links = ("/p?utm_source=x", "/p?fbclid=1", "/p", "/p?gclid=2&utm_medium=y", "/p?sid=9#part")
     assert crawled({f"{A}/": page(*links)}).asked_urls() == [f"{A}/", f"{A}/p"]
 
@@ -82,8 +82,8 @@ def test_copies_that_differ_by_tracking_parameters_are_fetched_once() -> None:
 # Retries and failures
 
 
-def test_a_page_is_tried_as_often_as_wanted_and_then_given_up() -> None:
-    """A page that fails takes its attempts, each after a longer pause, and the others are fetched all the same."""
+def test_a_failing_page_is_retried_and_then_given_up() -> None:
+    """A failing page uses up its attempts at growing intervals, and all others are still fetched."""
     replies: dict[str, Served] = {f"{A}/": page("/bad", "/good"), f"{A}/bad": Reply(500), f"{A}/good": page()}
     drive = crawled(replies, max_attempts=4)
     assert drive.asked_urls().count(f"{A}/bad") == 4
@@ -93,20 +93,20 @@ def test_a_page_is_tried_as_often_as_wanted_and_then_given_up() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.RESET, Failure.CONNECT, Failure.TLS])
 def test_no_answer_is_tried_again(failure: Failure) -> None:
-    """What may be a matter of the moment is tried again."""
+    """Temporary errors are retried."""
     drive = crawled({f"{A}/": failure}, max_attempts=2)
     assert (drive.asked_urls(), drive.given_up()) == ([f"{A}/"] * 2, {f"{A}/": str(failure)})
 
 
 @pytest.mark.parametrize("failure", [Failure.TOO_LARGE, Failure.PROTOCOL])
-def test_what_cannot_get_better_is_not_tried_again_at_once(failure: Failure) -> None:
-    """A page that is too large now is too large in a minute."""
+def test_permanent_failures_are_not_retried_soon(failure: Failure) -> None:
+    """A page that is too large now will be too large in a minute."""
     assert crawled({f"{A}/": failure}).asked_urls() == [f"{A}/"]
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_says_too_much_is_left_alone_for_as_long_as_it_says(status: int) -> None:
-    """Retry-After keeps the whole host waiting, and no one else."""
+def test_retry_after_delays_the_whole_host(status: int) -> None:
+    """Retry-After delays the whole host, and no other."""
     busy = Reply(status, (("retry-after", "900"),))
     drive = Drive(MemoryWeb({f"{A}/": busy, f"{B}/": page("/2")}), rules_for(f"{A}/", f"{B}/")).begin().run(1000.0)
     first, second = (asked for asked in drive.asked_of("a.test") if asked.purpose == "page")
@@ -118,20 +118,20 @@ def test_a_server_that_says_too_much_is_left_alone_for_as_long_as_it_says(status
 
 
 def test_a_redirect_within_the_site_is_followed() -> None:
-    """The target is fetched as a page of its own, and where the redirect led is kept."""
+    """The target is fetched as a separate page, and the redirect is recorded."""
     drive = crawled({f"{A}/": moved("/new", 302), f"{A}/new": page("/next")})
     assert drive.asked_urls() == [f"{A}/", f"{A}/new", f"{A}/next"]
     assert drive.pages()[f"{A}/"].location == f"{A}/new"
 
 
 def test_a_redirect_out_of_the_site_is_kept_and_not_followed() -> None:
-    """Scope holds for targets of redirects: the other host is not even looked up."""
+    """The scope applies to targets of redirects: the other host is not even looked up."""
     drive = crawled({f"{A}/": moved(f"{B}/"), f"{B}/": page()})
     assert drive.pages()[f"{A}/"].location == f"{B}/"
     assert drive.looked_up == ["a.test"]
 
 
-def test_a_redirect_into_what_robots_txt_forbids_is_not_followed() -> None:
+def test_a_redirect_to_a_disallowed_url_is_not_followed() -> None:
     """The target's own rules are checked when its turn comes."""
     drive = crawled({f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/": moved("/no")})
     assert (drive.asked_urls(), list(drive.refused())) == ([f"{A}/"], [f"{A}/no"])
@@ -144,7 +144,7 @@ def test_a_redirect_loop_ends() -> None:
 
 
 def test_a_chain_of_redirects_without_end_is_cut() -> None:
-    """After the most redirects in a row the last one is given up."""
+    """After the maximum number of redirects in a row, the last one is given up."""
     replies: dict[str, Served] = {f"{A}/{number}": moved(f"/{number + 1}") for number in range(50)}
     drive = crawled(replies, f"{A}/0", max_redirects=4)
     assert drive.asked_urls() == [f"{A}/{number}" for number in range(5)]
@@ -152,7 +152,7 @@ def test_a_chain_of_redirects_without_end_is_cut() -> None:
 
 
 def test_a_redirect_to_nowhere_is_just_a_page() -> None:
-    """A Location that is no web address is not followed, and nothing breaks."""
+    """A Location that isn't a web URL is not followed, and causes no error."""
     replies: dict[str, Served] = {f"{A}/": page("/1", "/2"), f"{A}/1": moved("mailto:x@y"), f"{A}/2": Reply(301)}
     assert crawled(replies).pages()[f"{A}/1"].status == 301
 
@@ -170,8 +170,8 @@ def test_a_name_that_does_not_exist_keeps_its_urls_waiting() -> None:
     assert len(drive.looked_up) < 1.2 * FAR_S / 21_600.0
 
 
-def test_a_silent_resolver_is_asked_again_later() -> None:
-    """The resolver's trouble is not the host's: the URLs wait, the pauses grow, and then they are fetched."""
+def test_dns_failures_are_retried_later() -> None:
+    """DNS failures aren't the host's fault: URLs wait at growing intervals and are then fetched."""
     web = MemoryWeb({f"{A}/": page()})
     web.names["a.test"] = lambda now_s: Failure.RESOLVER if now_s < 1100.0 else ("93.184.216.34",)
     drive = Drive(web, rules_for(f"{A}/"), start_s=1000.0).begin().run()
@@ -181,8 +181,8 @@ def test_a_silent_resolver_is_asked_again_later() -> None:
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.0.0.8", "169.254.169.254", "::1", "::ffff:192.168.0.1"])
-def test_a_private_address_is_asked_only_with_leave(address: str) -> None:
-    """A page must not lead into the operator's own network; with leave it may."""
+def test_private_addresses_are_requested_only_if_allowed(address: str) -> None:
+    """A page must not lead into the operator's own network, unless the operator allows it."""
     web = MemoryWeb({f"{A}/": page()}, {"a.test": (address,)})
     refused = Drive(web, rules_for(f"{A}/")).begin().run()
     assert (refused.log, refused.waiting()) == ([], 1)
@@ -190,8 +190,8 @@ def test_a_private_address_is_asked_only_with_leave(address: str) -> None:
     assert Drive(web, rules_for(f"{A}/", allow_private=True)).begin().run().asked_urls() == [f"{A}/"]
 
 
-def test_of_several_addresses_an_allowed_one_is_asked() -> None:
-    """A private address beside a public one is skipped."""
+def test_the_first_allowed_address_is_used() -> None:
+    """A private address next to a public one is skipped."""
     web = MemoryWeb({f"{A}/": page()}, {"a.test": ("10.0.0.1", "93.184.216.34")})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert [asked.address for asked in drive.log] == ["93.184.216.34"] * 2
@@ -199,7 +199,7 @@ def test_of_several_addresses_an_allowed_one_is_asked() -> None:
 
 @pytest.mark.parametrize("starts", [("http://a.test/", f"{A}/"), (f"{A}/", "http://a.test/"), (f"{A}/",)])
 def test_a_port_sent_elsewhere_and_the_rest_of_its_host_are_two_servers(starts: tuple[str, ...]) -> None:
-    """Each goes to its own address, whichever is known first, and all of both is fetched."""
+    """Each host is requested at its own address, whichever is known first, and both are crawled completely."""
     web = MemoryWeb({f"{A}/": page("http://a.test/plain"), "http://a.test/": page(f"{A}/secure")})
     detour = ConnectOverride("a.test", 443, Endpoint("93.184.0.9", 8443))
     drive = Drive(web, rules_for(*starts, detours=(detour,))).begin().run()
@@ -213,8 +213,8 @@ def test_a_port_sent_elsewhere_and_the_rest_of_its_host_are_two_servers(starts: 
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_resumed_crawl_fetches_what_waits_and_nothing_else(clean: bool) -> None:  # noqa: FBT001 - both kinds
-    """What an earlier run fetched, refused or gave up is left alone, its robots.txt is still known."""
+def test_a_resumed_crawl_fetches_only_waiting_urls(clean: bool) -> None:  # noqa: FBT001 - both kinds
+    """URLs that an earlier run fetched, refused or gave up are left alone, and its robots.txt is still known."""
     replies: dict[str, Served] = {f"{A}/": page("/1", "/no", "/bad"), f"{A}/1": page("/2"), f"{A}/2": page()}
     replies |= {f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/bad": Failure.PROTOCOL}
     earlier = Drive(MemoryWeb(dict(replies)), rules_for(f"{A}/", max_pages=2)).begin().run()
@@ -234,7 +234,7 @@ def test_a_resumed_crawl_rests_first(
     least_s: float,
     clean: bool,  # noqa: FBT001 - both kinds
 ) -> None:
-    """The earlier run may have just sent a request: nothing is sent before the host's full delay, whoever set it."""
+    """The earlier run may have just sent a request, so nothing is sent before the host's full delay."""
     site = Site(f"{A}/", delay_s=own_s)
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/robots.txt": robots(*lines)})
     earlier = Drive(web, rules_for(site, delay_s=2.0, max_pages=1)).begin().run()
@@ -260,21 +260,21 @@ def test_a_new_crawl_does_not_rest_first() -> None:
     assert drive.log[0].sent_s < 1010.0
 
 
-def test_what_is_found_is_remembered_before_it_is_asked_for() -> None:
-    """A URL and its lease are in the state before a request for it leaves, so that no crash loses it."""
+def test_urls_are_stored_before_they_are_requested() -> None:
+    """A URL and its lease are stored before its request is sent, so that no crash loses it."""
     drive = Drive(MemoryWeb({f"{A}/": page(took_s=50.0)}), rules_for(f"{A}/")).begin()
     drive.run(until=lambda: f"{A}/" in drive.asked_urls())
     assert drive.db.execute("SELECT url FROM lease JOIN url ON id = url_id").fetchall() == [(f"{A}/",)]
 
 
 def test_a_refusal_names_the_line() -> None:
-    """Explaining a missing page names the rule of robots.txt."""
+    """The explanation of a missing page names the robots.txt rule."""
     drive = crawled({f"{A}/robots.txt": robots("Disallow: /p"), f"{A}/": page("/private")})
     assert drive.refused()[f"{A}/private"].endswith("Disallow: /p")
 
 
-def test_a_host_is_asked_for_one_thing_at_a_time_with_its_pause() -> None:
-    """The pause runs from the end of an answer, however slow it was; the site's own delay is used where it has one."""
+def test_a_host_gets_one_request_at_a_time_after_its_delay() -> None:
+    """The delay starts at the end of a response, however slow it was; the site's own delay applies if it has one."""
     web = MemoryWeb({f"{A}/": page("/1", "/2", took_s=9.0)})
     drive = Drive(web, rules_for(Site(f"{A}/", delay_s=3.0), delay_s=50.0)).begin().run()
     gaps = [after.sent_s - before.ended_s for before, after in pairwise(drive.log)]

@@ -8,7 +8,7 @@ from tests.engine.memory_web import Asked, Drive, MemoryWeb, page, rules_for
 from vedette.engine.coordinator.hosts import HostCalendar
 from vedette.engine.coordinator.state import HostState
 from vedette.engine.ports import FetchGain
-from vedette.frontier.queues import FAIR_TURN
+from vedette.frontier.back_queues import FAIR_TURN
 
 GOOD, POOR = 2, 6
 HOSTS = tuple(f"h{number}.test" for number in range(GOOD + POOR))
@@ -50,8 +50,8 @@ def test_connections_go_to_the_hosts_with_the_best_that_waits() -> None:
     assert longest_s <= FAIR_TURN * len(HOSTS) * TOOK_S / CONNECTIONS + TOOK_S + DELAY_S
 
 
-def test_the_coordinator_comes_to_the_best_host_first_and_to_all_in_the_end() -> None:
-    """Of hosts that are due the best comes first, every fourth time the oldest; a later time and a raise count."""
+def test_the_best_host_comes_first_and_none_starves() -> None:
+    """Of the due hosts, the best comes first, and every fourth time the one that waited longest."""
     calendar = HostCalendar()
     hosts = [HostState(f"{number}.test", number, worth=float(number)) for number in range(8)]
     for at_s, host in enumerate(hosts):

@@ -29,8 +29,8 @@ def test_it_leaves_servers_in_peace() -> None:
     assert all(after.sent_s - before.ended_s >= 1.5 - 1e-6 for before, after in pairwise(log))
 
 
-def test_it_asks_for_robots_txt_and_obeys() -> None:
-    """Flaw: no one asks what may be fetched. Here robots.txt comes first, and its word counts."""
+def test_it_fetches_and_obeys_robots_txt() -> None:
+    """Flaw: robots.txt is ignored. Here it is fetched first and obeyed."""
     web = MemoryWeb({f"{A}/robots.txt": robots("Disallow: /private"), f"{A}/": page("/private/1", "/public")})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert drive.log[0].url == f"{A}/robots.txt"
@@ -55,7 +55,7 @@ def test_it_knows_one_page_under_its_many_spellings() -> None:
     assert fetched[2:] == [f"{A}/%70"]
 
 
-def test_it_survives_whatever_a_server_answers() -> None:
+def test_it_survives_any_response() -> None:
     """Flaw: one exception ends the crawl. Here failures are values, and the rest is fetched."""
     web = MemoryWeb(
         {f"{A}/": page("/reset", "/slow", "/huge", "/odd", "/bytes", "/moved", "/good"), f"{A}/good": page()}
@@ -79,14 +79,14 @@ class Calendar(MemoryWeb):
 
 
 def test_a_trap_without_end_ends() -> None:
-    """Flaw: a site that makes up links keeps it forever. Here they are shown to be endless, long before the limit."""
+    """Flaw: a site that invents links keeps it forever. Here they are recognized as endless, well before the limit."""
     drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=1000)).begin().run()
     assert 10 < len(drive.pages()) < 100
     assert min(Counter(asked.host for asked in drive.log).values()) > 10
 
 
 def test_a_slow_host_blocks_nobody() -> None:
-    """Flaw: it waits for each response before it continues. Here others are requested while one host takes its time."""
+    """Flaw: it waits for each response before it continues. Here other hosts are requested in the meantime."""
     web = MemoryWeb({f"{A}/": page("/1", took_s=10_000.0), f"{B}/": page(*(f"/{number}" for number in range(50)))})
     drive = Drive(web, rules_for(f"{A}/", f"{B}/")).begin().run()
     slow = next(asked for asked in drive.log if asked.url == f"{A}/")

@@ -37,8 +37,8 @@ def followed(href: str, base: str) -> str | None:
 
 
 @given(st.lists(hrefs, max_size=4), st.sampled_from(BASES))
-def test_a_remembered_link_leads_where_it_would_have_led(found: list[str], base: str) -> None:
-    """Neither the short way to an absolute text nor the memory changes where a link leads."""
+def test_cached_links_resolve_to_the_same_urls(found: list[str], base: str) -> None:
+    """Neither the fast path for absolute URLs nor the cache changes where a link leads."""
     links = LinkResolver(SITES)
     expected = [followed(href, base) for href in found]
     assert links.resolve_each(found, base) == expected

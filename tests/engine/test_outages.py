@@ -1,6 +1,7 @@
 """Outages during a crawl: whatever fails at a site, its name or its certificate, every page is fetched."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -46,8 +47,8 @@ def outage(broken: Served, for_s: float) -> MemoryWeb:
         (Reply(503, (("retry-after", "3600"),)), HOUR_S, 4 * HOUR_S),
     ],
 )
-def test_a_site_that_breaks_down_in_mid_crawl_comes_out_whole(broken: Served, for_s: float, at_most_s: float) -> None:
-    """No one does anything, and not much later than the trouble ended all pages are there."""
+def test_a_site_with_an_outage_is_fetched_completely(broken: Served, for_s: float, at_most_s: float) -> None:
+    """Without any action, all pages are fetched soon after the end of the outage."""
     site = Site(f"{A}/", overrule=("trap",))  # pages without text look like one
     drive = Drive(outage(broken, for_s), rules_for(site), patient=True).begin().run()
     assert len(drive.pages()) == PAGES
@@ -56,8 +57,8 @@ def test_a_site_that_breaks_down_in_mid_crawl_comes_out_whole(broken: Served, fo
 
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.RESOLVER])
-def test_a_name_that_cannot_be_looked_up_for_a_day_fails_nothing(failure: Failure) -> None:
-    """The host waits as a whole, is looked up again, and its pages come when the name is back."""
+def test_a_day_without_dns_loses_nothing(failure: Failure) -> None:
+    """The whole host waits, is looked up again, and its pages are fetched once the name resolves."""
     links = [f"http://b.test/{number}" for number in range(20)]
     names = {"b.test": named_after(START_S + DAY_S, failure)}
     web = MemoryWeb({f"{A}/": page(*links), **{url: page() for url in links}}, names)
@@ -71,8 +72,8 @@ def test_a_name_that_cannot_be_looked_up_for_a_day_fails_nothing(failure: Failur
     assert len([name for name in drive.looked_up if name == "b.test"]) < (20 if failure is Failure.NAME else 400)
 
 
-def test_what_never_works_is_tried_for_weeks_with_growing_pauses() -> None:
-    """An answer that is always too large costs its site a handful of requests, and is given up in the end."""
+def test_permanent_failures_are_retried_at_growing_intervals_for_weeks() -> None:
+    """A response that is always too large costs its site a few requests, and is finally given up."""
     web = MemoryWeb({f"{A}/": page(f"{A}/large"), f"{A}/large": Failure.TOO_LARGE})
     drive = Drive(web, rules_for(f"{A}/"), patient=True).begin().run()
     times = [asked.sent_s for asked in drive.log if asked.url == f"{A}/large"]
@@ -87,7 +88,7 @@ def test_what_never_works_is_tried_for_weeks_with_growing_pauses() -> None:
 
 
 def test_a_crawl_rests_when_all_that_is_left_waits_for_hours() -> None:
-    """It ends, knows how many URLs are tried again and when, and a later run tries them."""
+    """The crawl ends, knows how many URLs are retried and when, and a later run retries them."""
     web = MemoryWeb({f"{A}/": page(f"{A}/1"), f"{A}/1": failing(page(), Failure.TOO_LARGE, 0.0, HOUR_S)})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert drive.keeper.get_ending(drive.now_s, 300.0) == "done"
@@ -99,7 +100,7 @@ def test_a_crawl_rests_when_all_that_is_left_waits_for_hours() -> None:
 
 
 def test_an_override_of_one_port_leaves_the_other_port_alone() -> None:
-    """Links to https, whose name does not exist, cost the mapped http pages nothing, and come when it does."""
+    """Links to an https host without a DNS entry don't hold back the mapped http pages, and are fetched later."""
     links = [url for number in range(5) for url in (f"{A}/{number}", f"https://a.test/{number}")]
     names = {"a.test": named_after(START_S + HOUR_S, Failure.NAME)}
     web = MemoryWeb({f"{A}/": page(*links), **{url: page() for url in links}}, names)
@@ -118,8 +119,8 @@ def test_an_override_of_one_port_leaves_the_other_port_alone() -> None:
     assert {asked.address for asked in drive.log if asked.url.startswith("https:")} == {"93.184.216.34"}
 
 
-def test_a_restarted_crawl_knows_its_overrides_before_its_ports() -> None:
-    """Stopped before the first answer, the next run goes where the override leads and asks no resolver."""
+def test_a_restarted_crawl_uses_its_overrides_at_once() -> None:
+    """If it is stopped before the first response, the next run uses the override and no resolver."""
     web = MemoryWeb({f"{A}/": page()}, {"a.test": Failure.NAME})
     rules = rules_for(f"{A}/", detours=(parse_override("a.test:80=127.0.0.1:8080"),), allow_private=True)
     drive = Drive(web, rules).begin().after(clean=True).run()
@@ -127,7 +128,7 @@ def test_a_restarted_crawl_knows_its_overrides_before_its_ports() -> None:
     assert drive.looked_up == []
 
 
-def test_what_robots_txt_disallows_later_is_dropped_and_comes_back_when_allowed() -> None:
+def test_pages_disallowed_later_are_dropped_until_they_are_allowed() -> None:
     """A stored page leaves at its next round; when the file is read again and allows it, it is fetched."""
     disallowed = robots("Disallow: /b")
     web = MemoryWeb({f"{A}/": page(f"{A}/a", f"{A}/b"), f"{A}/a": page(), f"{A}/b": page()})
@@ -146,8 +147,8 @@ def test_what_robots_txt_disallows_later_is_dropped_and_comes_back_when_allowed(
     assert drive.refused() == {}
 
 
-def test_urls_of_a_port_that_cannot_be_asked_do_not_starve_the_other_port() -> None:
-    """After a failure a host gets one URL at a time: those that wait for a name do not take every turn of it."""
+def test_a_failing_port_does_not_starve_the_other_port() -> None:
+    """After a failure, a host gets one URL at a time: URLs waiting for a name don't take all of its turns."""
     astray = [f"https://a.test/{number}" for number in range(40)]
     links = [f"{A}/{number}" for number in range(40)]
     chain = ["/", *(f"/deeper/{depth}" for depth in range(10))]
@@ -160,3 +161,14 @@ def test_urls_of_a_port_that_cannot_be_asked_do_not_starve_the_other_port() -> N
     drive = Drive(MemoryWeb(replies, {"a.test": Failure.NAME}), rules, patient=True).begin()
     drive.run(until=lambda: set(links) <= set(drive.pages()))
     assert drive.now_s < START_S + 5 * MINUTE_S
+
+
+def test_a_command_does_not_lengthen_the_pause_of_a_name() -> None:
+    """Changed rules have every name looked up at once; if one still does not exist, its first pause begins again."""
+    rules = rules_for(f"{A}/", "http://b.test/")
+    drive = Drive(MemoryWeb({f"{A}/": page()}, {"b.test": Failure.NAME}), rules, patient=True).begin()
+    for number in range(4):
+        drive.rule(replace(rules, sites=(*rules.sites, Site(f"{A}/{number}/"))))
+        drive.run(for_s=MINUTE_S)
+    assert drive.looked_up.count("b.test") == 4
+    assert drive.keeper.hosts["b.test"].lookup_retry_s - drive.now_s <= 10 * MINUTE_S

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, page, robots, rules_for
 
+from vedette.engine.decision_record import Decision
 from vedette.engine.ports import ChangeSignal, KnownPage
 from vedette.engine.scheduling.policy_memory import PolicyMemory
 from vedette.engine.scheduling.schedule import Schedule
@@ -37,6 +39,16 @@ def feed(dates: dict[str, float]) -> Reply:
     return Reply(200, (("content-type", "application/atom+xml"),), body.encode())
 
 
+def news(dates: dict[str, float]) -> Reply:
+    """A news sitemap, with dates of publication only."""
+    urls = "".join(
+        f"<url><loc>{A}{path}</loc><n:news><n:publication_date>{stamped(at_s)}</n:publication_date></n:news></url>"
+        for path, at_s in dates.items()
+    )
+    body = f'<urlset xmlns:n="http://www.google.com/schemas/sitemap-news/0.9">{urls}</urlset>'
+    return Reply(200, (("content-type", "application/xml"),), body.encode())
+
+
 def begun(replies: dict[str, Served | Server], **settings: object) -> Drive:
     """A crawl that looks at its sources each hour."""
     web = MemoryWeb({f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml"), **replies})
@@ -52,7 +64,7 @@ def look_of(drive: Drive, path: str) -> KnownPage:
 
 @pytest.mark.parametrize(("write", "kind"), [(site_map, "sitemap"), (feed, "feed")])
 def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, float]], Reply], kind: str) -> None:
-    """A sitemap or feed that says that a page changed since it was fetched is kept as news; an older date is not."""
+    """A page reported as changed after its fetch by a sitemap or feed is marked; an older date is ignored."""
     changed_s = 5 * HOUR_S
 
     def told(now_s: float) -> Reply:
@@ -66,6 +78,22 @@ def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, floa
     assert look_of(drive, "/p").state.signal_s == pytest.approx(changed_s)
     assert look_of(drive, "/q").state.signal_s is None
     assert drive.book.find_signal(look_of(drive, "/p").page.id) == (changed_s, kind)
+
+
+@pytest.mark.parametrize("write", [site_map, feed, news])
+def test_a_page_with_a_new_date_is_fetched_sooner(write: Callable[[dict[str, float]], Reply]) -> None:
+    """In idle time lists are read daily, and a page that one reports as changed no longer waits like the others."""
+    changed_s = 7.2 * DAY_S
+
+    def told(now_s: float) -> Reply:
+        return write({"/p": changed_s if now_s > changed_s else 10.0, "/q": 10.0})
+
+    replies: dict[str, Served | Server] = {START: page("/p", "/q"), f"{A}/map.xml": told}
+    replies |= {f"{A}/p": page(title="p"), f"{A}/q": page(title="q")}
+    drive = begun(replies, idle_share=0.1).run(8.7 * DAY_S)
+    sent = {path: [each.sent_s for each in drive.log if each.url == f"{A}{path}"] for path in ("/p", "/q", "/map.xml")}
+    assert max(after - before for before, after in pairwise(sent["/map.xml"])) < 1.1 * DAY_S
+    assert max(sent["/q"]) < changed_s < max(sent["/p"])
 
 
 def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
@@ -95,8 +123,33 @@ def test_the_policy_is_told_of_links_signals_and_costs() -> None:
     assert batch.links[1] > batch.links[0] >= 1
 
 
+def test_the_policy_learns_from_fetches_with_their_signals_and_costs() -> None:
+    """The facts of a fetch include an announcement that came before it, and the higher cost of a large page."""
+    decisions: list[Decision] = []
+    web = MemoryWeb({START: page("/p", "/q"), f"{A}/p": page(title="word " * 60_000), f"{A}/q": page(title="q")})
+    schedule = Schedule(recrawl=True, witness=decisions.append)
+    drive = Drive(web, rules_for(START, recrawl=True), schedule=schedule).begin().run(2 * HOUR_S)
+    told_s = drive.now_s
+    assert drive.keeper.refresher.on_signals([ChangeSignal(look_of(drive, "/p").page.id, told_s, "ping")], told_s) == 1
+    drive.run(9 * DAY_S)
+    url_at = {asked.ended_s: asked.url for asked in drive.log if asked.purpose == "page"}
+    fetched = [
+        (url_at[ended_s], ended_s, signal_s, cost)
+        for one in decisions
+        if one.stage == "refresh/fetched"
+        for ended_s, signal_s, cost in zip(
+            *(one.facts[name] for name in ("last_fetch_s", "signal_s", "cost")), strict=True
+        )
+    ]
+    after = [row for row in fetched if row[1] > told_s]
+    assert {signal_s for url, _, signal_s, _ in after if url == f"{A}/p"} == {told_s}
+    assert all(np.isnan(signal_s) for url, _, signal_s, _ in after if url == f"{A}/q")
+    costs = {url: cost for url, _, _, cost in after}
+    assert costs[f"{A}/p"] > 1 > costs[f"{A}/q"] > 0
+
+
 def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
-    """However often the page is fetched that links to another, it is one page that links."""
+    """A page that is fetched several times counts once as a linking page."""
     drive = begun({START: page("/p"), f"{A}/p": page()}, refresh="nutch")
     id_ = look_of(drive.run(HOUR_S), "/p").page.id
     counted = drive.urls.count_inlinks(np.array([id_], np.uint32)).tolist()

@@ -16,7 +16,7 @@ def ran(web: MemoryWeb, *sites: Site | str, **settings: object) -> Drive:
 
 
 def test_a_site_is_asked_within_its_hours_only() -> None:
-    """Whatever the time at which it is named, no request leaves outside the span; other sites go on meanwhile."""
+    """Whenever the site is added, no request is sent outside its hours; other sites continue."""
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/1": page(), f"{B}/": page()})
     begun = Drive(web, rules_for()).now_s
     hour = int(begun % 86_400 // HOUR_S)
@@ -29,7 +29,7 @@ def test_a_site_is_asked_within_its_hours_only() -> None:
 
 
 def test_the_bandwidth_of_a_site_is_taken_thinly() -> None:
-    """After an answer of 10 000 bytes at 1 000 bytes a second no one asks for ten seconds."""
+    """After 10 000 bytes at a limit of 1 000 bytes a second, nothing is requested for ten seconds."""
     large = Reply(200, (("content-type", "text/html"),), b'<a href="/1">' + b" " * 10_000)
     web = MemoryWeb({f"{A}/": large, f"{A}/1": page()})
     drive = ran(web, Site(f"{A}/", bytes_per_s=1000.0), delay_s=1.0)
@@ -38,7 +38,7 @@ def test_the_bandwidth_of_a_site_is_taken_thinly() -> None:
 
 
 def test_robots_txt_of_ones_own_site_may_be_ignored() -> None:
-    """The confirmed site is fetched whatever its robots.txt says, and no other site is."""
+    """The confirmed site is fetched despite its robots.txt, and no other site is."""
     closed = robots("Disallow: /")
     web = MemoryWeb({f"{A}/robots.txt": closed, f"{B}/robots.txt": closed, f"{A}/": page(), f"{B}/": page()})
     drive = ran(web, Site(f"{A}/", ignore_robots=True), f"{B}/")
@@ -46,7 +46,7 @@ def test_robots_txt_of_ones_own_site_may_be_ignored() -> None:
 
 
 def test_a_site_may_lie_at_a_private_address_where_it_says_so() -> None:
-    """The leave of one site is not the leave of another."""
+    """Permission for one site doesn't extend to another."""
     web = MemoryWeb({f"{A}/": page(), f"{B}/": page()})
     web.names |= {"a.test": ("10.0.0.1",), "b.test": ("10.0.0.2",)}
     drive = ran(web, Site(f"{A}/", allow_private=True), f"{B}/")

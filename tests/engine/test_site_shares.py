@@ -39,7 +39,7 @@ def page_times(drive: Drive, host: str | None = None) -> list[float]:
 
 
 def test_no_minute_has_more_pages_than_the_budget() -> None:
-    """Two quick sites together ask for no more than two pages a second, and for nearly that."""
+    """Two fast sites together get at most two pages a second, and nearly that many."""
     drive = begun(wide_web(A, B, pages=100), Site(f"{A}/"), Site(f"{B}/"), per_s=2.0).run()
     times = page_times(drive)
     burst = 2.0 * budget.BURST_TIMES
@@ -50,7 +50,7 @@ def test_no_minute_has_more_pages_than_the_budget() -> None:
 
 
 def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest() -> None:
-    """A site with a tenth of the budget gets that, the other one the rest; once that is done it has all of it."""
+    """A site with a tenth of the budget gets that and the other one the rest; later it gets everything."""
     web = wide_web(A, B, pages=220)
     web.replies |= {f"{B}/{number}": Reply(404) for number in range(120, 220)}
     drive = begun(web, Site(f"{A}/", share=0.1), Site(f"{B}/"), per_s=2.0)
@@ -76,7 +76,7 @@ def test_everybody_has_a_turn() -> None:
 
 
 def test_a_host_says_that_it_waits_for_the_budget() -> None:
-    """The limit that makes it wait is reported, and is no trouble that ends a crawl."""
+    """The limit that makes it wait is reported, and isn't an error that ends a crawl."""
     web = wide_web(A, B, pages=20)
     drive = begun(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
     assert (
@@ -89,7 +89,7 @@ def test_a_host_says_that_it_waits_for_the_budget() -> None:
 
 
 def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
-    """It comes at once, and the others wait a little longer for it."""
+    """A requested fetch is sent at once, and the others wait slightly longer."""
     web = wide_web(A, pages=50)
     drive = begun(web, Site(f"{A}/"), per_s=1 / 600.0).run(for_s=30.0)
     before = len(drive.asked_urls())
@@ -112,7 +112,7 @@ def test_robots_txt_does_not_wait_for_the_budget() -> None:
 
 
 def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> None:
-    """Of two sites on one host the one goes on at its own pace while the other waits for its part."""
+    """Of two sites on one host, one continues at its own rate while the other waits for its share."""
     one, two = Site(f"{A}/one/", scope="prefix", share=0.05), Site(f"{A}/two/", scope="prefix")
     paths = [f"{A}/{site}/{number}" for site in ("one", "two") for number in range(20)]
     web = MemoryWeb({**{url: page() for url in paths}})
@@ -125,7 +125,7 @@ def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> No
 
 
 def test_rules_that_change_let_nobody_wait_for_ever() -> None:
-    """With other rules those who stood in line are looked at again; without a budget no one waits for one."""
+    """New rules apply to waiting hosts too; without a budget none waits for it."""
     drive = begun(wide_web(A, B, pages=30), Site(f"{A}/"), Site(f"{B}/"), per_s=0.01).run(for_s=30.0)
     drive.rule(replace(drive.rules, budget_per_s=0.02))
     drive.run(for_s=30.0)

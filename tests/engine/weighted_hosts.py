@@ -20,7 +20,7 @@ from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceControlle
 __all__ = ["Waited", "weighed"]
 
 MINUTE_S, HOUR_S = 60.0, 3_600.0
-TAUGHT_MIN, SETTLING_MIN, END_MIN = 4, 10, 20
+TAUGHT_MIN, SETTLING_MIN, END_MIN = 4, 6, 12
 # This many pages of each section are linked first; on a host with both, all other poor ones come before the good.
 TRIED = 20
 GAINS = {"good": 9.0, "poor": 0.0}
@@ -41,7 +41,7 @@ class Waited(NamedTuple):
 
 
 def weighed(hosts: Mapping[str, int], per_s: float, price: float = 700.0, pages: int = 1_800) -> Waited:
-    """Teach, set a price, go on, and look at the last ten minutes; ``hosts`` says how many there are of each kind."""
+    """Feed history, set a price, run, and evaluate the last six minutes; ``hosts`` gives the number of each kind."""
     kinds = [kind for kind, count in hosts.items() for _ in range(count)]
     web = _web(kinds, pages)
     sites = [site(host) for host in range(len(kinds))]

@@ -96,7 +96,7 @@ def test_the_public_network_is_public(address: str) -> None:
 
 @given(some_private_4)
 def test_no_wrapping_makes_a_private_address_public(inner: IPv4Address) -> None:
-    """A private address stays private inside every IPv6 form, however it is spelt."""
+    """A private address stays private in every IPv6 notation."""
     for form in forms(inner):
         assert not is_public(str(form))
         assert not is_public(form.exploded.upper())
@@ -104,14 +104,14 @@ def test_no_wrapping_makes_a_private_address_public(inner: IPv4Address) -> None:
 
 @pytest.mark.parametrize("prefix", ["::ffff:", "64:ff9b::"])
 def test_public_addresses_behind_a_translator(prefix: str) -> None:
-    """Where a network has no IPv4, a public address arrives in its translated form."""
+    """In networks without IPv4, a public address in its translated form is public."""
     assert is_public(f"{prefix}8.8.8.8")
     assert not is_public(f"{prefix}10.0.0.1")
 
 
 @pytest.mark.parametrize("address", ["fe80::1%eth0", "2606:4700::1111%eth0", "8.8.8.8%eth0", "::1%1", "8.8.8.8%"])
 def test_a_zone_is_local(address: str) -> None:
-    """An address with a zone is meant for a network of this machine."""
+    """An address with a zone belongs to a network of this machine, so it isn't public."""
     assert not is_public(address)
 
 
@@ -134,13 +134,13 @@ def test_a_zone_is_local(address: str) -> None:
     ],
 )
 def test_junk_is_not_public(junk: str) -> None:
-    """An invalid address literal is not public, and no error either."""
+    """An invalid address literal is not public, and doesn't raise."""
     assert not is_public(junk)
 
 
 @given(st.text(max_size=50) | st.text("0123456789abcdef:.%[]x", max_size=45))
 def test_public_means_a_plain_public_literal(text: str) -> None:
-    """Nothing raises, and whatever is called public is a literal of an address outside every special range."""
+    """Nothing raises, and only literals outside of every special range are public."""
     if is_public(text):
         ip = IPv6Address(text) if ":" in text else IPv4Address(text)
         networks = map(IPv6Network, NOT_PUBLIC_6) if ":" in text else PRIVATE_4

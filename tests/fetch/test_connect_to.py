@@ -24,7 +24,7 @@ HERE = Endpoint("127.0.0.1", 8080)
     ],
 )
 def test_what_people_type(text: str, detour: ConnectOverride) -> None:
-    """Hosts are written as URLs have them, so that a rule does not miss its host for the way it was typed."""
+    """Hosts are normalized as in URLs, so that a rule matches its host however it was typed."""
     assert parse_override(text) == detour
 
 
@@ -40,7 +40,7 @@ def test_what_people_type(text: str, detour: ConnectOverride) -> None:
     ],
 )
 def test_what_cannot_be_meant(text: str) -> None:
-    """A rule that could never fit is refused with the words that were typed."""
+    """A rule that could never match is rejected, quoting what was typed."""
     with pytest.raises(UsageError) as caught:
         parse_override(text)
     assert text in str(caught.value)
@@ -62,13 +62,13 @@ def test_what_cannot_be_meant(text: str) -> None:
     ],
 )
 def test_for_whom_a_rule_counts(rule: str, url: str, fits: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Host and port both have to match; a star before a dot matches at least one label."""
+    """Host and port must both match; a star before a dot matches at least one label."""
     detours = [parse_override(f"{rule}=127.0.0.1:8080")]
     assert (find_endpoint(origin_of(url), detours) == HERE) is fits
 
 
 def test_the_first_that_fits() -> None:
-    """Of several rules the first one counts; where none fits, nothing changes."""
+    """The first matching rule applies; without one, nothing changes."""
     detours = [
         parse_override("a.test:80=127.0.0.1:1"),
         parse_override("*:80=127.0.0.1:2"),
@@ -81,7 +81,7 @@ def test_the_first_that_fits() -> None:
 
 @given(st.text(max_size=40) | st.text("ab*.:=[]0123456789", max_size=40))
 def test_whatever_is_typed(text: str) -> None:
-    """Any text is a rule or a plain refusal."""
+    """Any text is either a rule or rejected with an error."""
     try:
         detour = parse_override(text)
     except UsageError:

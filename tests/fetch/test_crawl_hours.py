@@ -26,13 +26,13 @@ MIDNIGHT_S = 1_767_571_200.0  # 2026-01-05 00:00 UTC
     ],
 )
 def test_the_next_time_within_the_hours(hours: str, now_h: float, open_h: float) -> None:
-    """Within a span it is now; otherwise the nearest beginning, today or tomorrow."""
+    """Within a span, the next time is now; otherwise it is the nearest start, today or tomorrow."""
     assert find_next_open_s(parse_hours(hours), MIDNIGHT_S + now_h * HOUR_S) == MIDNIGHT_S + open_h * HOUR_S
 
 
 @pytest.mark.parametrize("hours", ["8-9", "25:00-26:00", "nightly", "08:00", "08:00-09:61", "08:00-09:00;"])
 def test_what_is_no_span_is_told(hours: str) -> None:
-    """The message shows how spans are written."""
+    """The error shows how spans are written."""
     with pytest.raises(ConfigError, match="22:00-06:00"):
         parse_hours(hours)
 
@@ -42,7 +42,7 @@ def test_what_is_no_span_is_told(hours: str) -> None:
     st.integers(0, 4_000_000_000),
 )
 def test_what_opens_is_open(spans: list[tuple[int, int, int, int]], now_s: int) -> None:
-    """The answer is never in the past, less than a day ahead, and itself within the hours."""
+    """The result is never in the past, less than a day ahead, and itself within the hours."""
     hours = parse_hours(",".join(f"{a:02}:{b:02}-{c:02}:{d:02}" for a, b, c, d in spans))
     open_s = find_next_open_s(hours, now_s)
     assert now_s <= open_s < now_s + DAY_S

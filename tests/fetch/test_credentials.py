@@ -28,7 +28,7 @@ def complaint(text: str) -> str:
 
 
 def test_lines_are_headers() -> None:
-    """Header lines, empty lines and lines for people, with any line ends."""
+    """Header lines, empty lines and comments are read, with any line ends."""
     text = "\ufeff# intranet\r\nCookie: a=b; c=d \r\n\r\n  # more\nX-Key:k:1\n"
     assert parse_secrets(text).headers == (("cookie", "a=b; c=d"), ("x-key", "k:1"))
     assert parse_secrets("").headers == ()
@@ -36,7 +36,7 @@ def test_lines_are_headers() -> None:
 
 @given(st.from_regex(r"[^:\s\0-\x1f]{1,20}", fullmatch=True), st.from_regex(r"\S{1,20}", fullmatch=True))
 def test_basic_is_user_and_password(user: str, password: str) -> None:
-    """A password may hold anything, colons and letters of any script; the server reads both back."""
+    """A password may contain anything, including colons and letters of any script; the server decodes both."""
     ((name, value),) = parse_secrets(f"Basic: {user}:{password}").headers
     scheme, _, coded = value.partition(" ")
     assert (name, scheme) == ("authorization", "Basic")
@@ -62,7 +62,7 @@ def test_basic_is_user_and_password(user: str, password: str) -> None:
     ],
 )
 def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
-    """The line or the header is named; its content is not repeated."""
+    """The error names the line or the header, without repeating its content."""
     assert wrong in complaint(text)
 
 
@@ -89,13 +89,13 @@ def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
     ],
 )
 def test_who_gets_them(start: str, url: str, *, sent: bool) -> None:
-    """The host and port of the start URL, and where that is https, only over https unless the address is private."""
+    """Credentials go to the host and port of the start URL, over https only, unless it is http or private."""
     assert select_headers(KEY, Site(start), url) == (KEY.headers if sent else ())
 
 
 @given(WORDS, st.sampled_from(["Cookie", "X-Key", "Authorization"]))
 def test_nothing_shows_them(secret: str, name: str) -> None:
-    """Secrets, Ask and Site are printed without them, and a text that a server spiced with them is cleaned."""
+    """The repr of secrets, tasks and sites doesn't contain them, and they are removed from texts of a server."""
     site = Site("https://a.test/", secrets="env:KEY")
     assume(secret not in repr(site))  # a word that its settings have anyway
     secrets = parse_secrets(f"{name}: {secret}")
@@ -106,28 +106,28 @@ def test_nothing_shows_them(secret: str, name: str) -> None:
 
 
 def test_part_of_a_secret_is_a_secret() -> None:
-    """A server that repeats only the token, or one of the cookies, is not quoted either."""
+    """Text in which a server repeats only the token, or one of the cookies, is cleaned as well."""
     headers = parse_secrets(f"Authorization: Bearer {HORSE}\nCookie: theme=dark; session=0123456789abcdef").headers
     assert redact(f"unknown token {HORSE} in 0123456789abcdef", headers) == "unknown token … in …"
 
 
 def test_no_place_no_secrets() -> None:
-    """A site without secrets is requested without them."""
+    """Without secrets, a site is requested without credentials."""
     assert read_secrets("") == Secrets()
 
 
 def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable's text is read; one that is not set is named."""
+    """The text of the variable is used; an unset variable is named in the error."""
     monkeypatch.setenv("WIKI_KEY", f"X-Key: {HORSE}")
     assert read_secrets("env:WIKI_KEY") == KEY
     monkeypatch.delenv("WIKI_KEY")
-    with pytest.raises(ConfigError, match="set WIKI_KEY"):
+    with pytest.raises(ConfigError, match="environment variable WIKI_KEY"):
         read_secrets("env:WIKI_KEY")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_from_a_private_file(tmp_path: Path, mode: int) -> None:
-    """A file that only its owner can read is read."""
+    """A file that only its owner can read is accepted."""
     path = tmp_path / "wiki"
     path.write_text(f"X-Key: {HORSE}\n")
     path.chmod(mode)
@@ -136,7 +136,7 @@ def test_from_a_private_file(tmp_path: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o777])
 def test_a_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
-    """Whatever others may do with the file, the message says what to type, and typing it helps."""
+    """If others have any access to the file, the error says what to type, and typing it helps."""
     path = tmp_path / "wiki"
     path.write_text(f"X-Key: {HORSE}\n")
     path.chmod(mode)
@@ -147,7 +147,7 @@ def test_a_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    """A missing file, one that is no file, never ends or is no text is reported in one line, without waiting."""
+    """A missing, special, endless or binary file is reported in one line, without waiting."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "folder").mkdir(mode=0o700)
     for name, content in (("binary", b"X-Key: \xff"), ("endless", b"#" * 1_000_000)):
@@ -168,7 +168,7 @@ def test_a_secret_in_the_place_of_a_place(where: str) -> None:
 
 
 def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
-    """File and line are named, the text is not."""
+    """The error names file and line, not the text."""
     path = tmp_path / "wiki"
     path.write_text(f"# key\n{HORSE}\n")
     path.chmod(0o600)

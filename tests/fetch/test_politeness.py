@@ -21,7 +21,7 @@ retry_afters = st.one_of(st.just(()), st.text(max_size=20).map(lambda text: (("r
 
 
 def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> FetchResponse:
-    """An answer that came at some time."""
+    """Return a response that arrived at a time."""
     return FetchResponse("http://a.test/", "page", status, headers, b"", ended_s - 5, ended_s, "127.0.0.1")
 
 
@@ -49,7 +49,7 @@ def waits(outcome: FetchOutcome, times: int) -> list[float]:
 
 
 def test_the_gap_runs_from_the_end_of_the_answer() -> None:
-    """A slow answer does not shorten the rest after it."""
+    """A slow response doesn't shorten the delay after it."""
     after = rest(answer(200), delay_s=3.0)
     assert (after.host_ready_s, after.address_ready_s) == (NOW_S + 3.0, NOW_S + 0.25)
     assert (after.failure_streak, after.why) == (NO_FAILURES, "delay")
@@ -57,13 +57,13 @@ def test_the_gap_runs_from_the_end_of_the_answer() -> None:
 
 @pytest.mark.parametrize(("delay_s", "crawl_delay_s", "gap_s"), [(1.0, 7.0, 7.0), (9.0, 7.0, 9.0), (2.0, None, 2.0)])
 def test_the_longer_delay_holds(delay_s: float, crawl_delay_s: float | None, gap_s: float) -> None:
-    """Neither the operator nor a robots.txt can shorten what the other asks for."""
+    """The longer of the operator's delay and the one in robots.txt applies."""
     assert rest(answer(200), delay_s=delay_s, crawl_delay_s=crawl_delay_s).host_ready_s == NOW_S + gap_s
 
 
 @pytest.mark.parametrize("outcome", [answer(429), answer(503), *map(silence, TROUBLE)])
 def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: FetchOutcome) -> None:
-    """Each repetition waits longer than the one before, until a bound; no number of them overflows."""
+    """Each consecutive failure waits longer, up to a maximum; no number of failures overflows."""
     found = waits(outcome, 2_000)
     growing = found[: found.index(found[-1]) + 1]
     assert all(later == 2 * earlier for earlier, later in pairwise(growing[:-1]))
@@ -82,7 +82,7 @@ def test_an_answer_ends_the_trouble(outcome: FetchOutcome) -> None:
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("value", ["7200", "Sun, 17 Jan 2027 08:00:00 GMT"])
 def test_retry_after_is_obeyed(status: int, value: str) -> None:
-    """A server that names a time gets at least that time; the date of RFC 9110 is as good as a number."""
+    """A host waits at least as long as Retry-After says, in seconds or as a date (RFC 9110)."""
     ended_s = 1_800_165_600.0  # two hours before that date
     after = rest(answer(status, (("retry-after", value),), ended_s))
     assert (after.host_ready_s, after.why) == (ended_s + 7200, "Retry-After")
@@ -90,12 +90,12 @@ def test_retry_after_is_obeyed(status: int, value: str) -> None:
 
 @pytest.mark.parametrize("value", ["99999999", "9" * 500, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_nobody_is_waited_for_longer_than_a_day(value: str) -> None:
-    """An absurd Retry-After does not put a host away forever."""
+    """An absurd Retry-After doesn't block a host forever."""
     assert rest(answer(429, (("retry-after", value),))).host_ready_s == NOW_S + DAY_S
 
 
 def test_the_reason_names_what_decided() -> None:
-    """The reason says which of the delays it is."""
+    """The reason says which delay applies."""
     assert rest(answer(200), crawl_delay_s=60.0).why == "crawl-delay of its robots.txt"
     assert rest(answer(429)).why == "status 429"
     assert rest(silence(Failure.RESET)).why == str(Failure.RESET)
@@ -105,7 +105,7 @@ def test_the_reason_names_what_decided() -> None:
 def test_no_rest_is_shorter_than_asked(
     outcome: FetchOutcome, strain: FailureStreak, delay_s: float, crawl_delay_s: float | None, address_delay_s: float
 ) -> None:
-    """Whatever came, host and address rest at least as long as operator and robots.txt ask, and a bounded time."""
+    """In any case, host and address wait at least as long as operator and robots.txt require, and not forever."""
     after = compute_delay(
         outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=address_delay_s
     )
@@ -115,7 +115,7 @@ def test_no_rest_is_shorter_than_asked(
 
 
 def slow_rest(outcome: FetchOutcome, factor: float, speed: float = 1.0) -> float:
-    """How long a host rests after an outcome that took five seconds of world time."""
+    """Return the delay of a host after an outcome that took five seconds of world time."""
     after = compute_delay(
         outcome, NO_FAILURES, delay_s=1.0, crawl_delay_s=None, address_delay_s=0.25, latency_factor=factor, speed=speed
     )
@@ -123,16 +123,16 @@ def slow_rest(outcome: FetchOutcome, factor: float, speed: float = 1.0) -> float
 
 
 def test_a_slow_server_rests_longer_where_the_operator_wants_it() -> None:
-    """Some times as long as its answer took, never shorter than the delay, and as before where it is not wanted."""
+    """If configured, a host waits for a multiple of its response time, but never less than its delay."""
     assert slow_rest(answer(200), 2.0) == 10.0
     assert slow_rest(answer(200), 0.1) == slow_rest(answer(200), 0.0) == 1.0
 
 
 def test_in_fast_time_latency_is_that_of_our_clock() -> None:
-    """Five seconds of a world that runs ten times as fast are half a second of a server's work."""
+    """Five seconds of a world that runs ten times as fast count as half a second of response time."""
     assert slow_rest(answer(200), 3.0, speed=10.0) == 1.5
 
 
 def test_trouble_has_its_own_rest_however_slow_it_was() -> None:
-    """A back-off says enough; a time-out is not multiplied."""
+    """Back-off is long enough: the duration of a time-out isn't multiplied."""
     assert slow_rest(silence(), 100.0) == slow_rest(silence(), 0.0)

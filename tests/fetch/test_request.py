@@ -21,19 +21,19 @@ from vedette.model import Purpose
     ],
 )
 def test_who_asks(contact: str, agent: str) -> None:
-    """Product, version and a way to complain, in the form that crawlers use."""
+    """The User-Agent has product, version and contact, in the form crawlers use."""
     assert build_user_agent("1.2", contact) == agent
 
 
 def test_the_product_is_what_robots_txt_may_name() -> None:
-    """The name before the slash is the one that robots.txt rules are looked up by, in letters RFC 9309 allows."""
+    """The name before the slash is the product token for robots.txt rules, in the characters that RFC 9309 allows."""
     assert build_user_agent("1.2", "").partition("/")[0] == PRODUCT
     assert PRODUCT.replace("-", "").replace("_", "").isalpha()
 
 
 @pytest.mark.parametrize("purpose", ["page", "robots"])
 def test_headers(purpose: Purpose) -> None:
-    """Each header is sent once, under a lower-case name, with the agent as given."""
+    """Each header is sent once, in lower case, with the given User-Agent."""
     headers = dict(build_headers(purpose, "me/1"))
     assert len(headers) == len(build_headers(purpose, "me/1"))
     assert headers["user-agent"] == "me/1"
@@ -41,7 +41,7 @@ def test_headers(purpose: Purpose) -> None:
 
 
 def test_only_codings_that_can_be_undone() -> None:
-    """No coding is requested that would make the response unreadable."""
+    """Only codings that we can decode are requested."""
     packed = {
         "gzip": gzip.compress(b"text"),
         "deflate": zlib.compress(b"text"),
@@ -54,12 +54,12 @@ def test_only_codings_that_can_be_undone() -> None:
 
 
 def test_a_robots_txt_is_wanted_plain() -> None:
-    """It may be cut off where no one reads on, and half of a packed file is nothing."""
+    """A robots.txt may be truncated at its size limit, and half of a compressed file would be useless."""
     assert dict(build_headers("robots", "me/1"))["accept-encoding"] == "identity"
 
 
 def test_each_purpose_asks_for_its_kind() -> None:
-    """Pages are wanted as HTML, robots.txt as plain text; anything else is taken too."""
+    """Pages are requested as HTML, robots.txt as plain text; other types are accepted, too."""
     accepts = [dict(build_headers(purpose, "me/1"))["accept"] for purpose in ("page", "robots")]
     assert [accept.partition(",")[0] for accept in accepts] == ["text/html", "text/plain"]
     assert all("*/*" in accept for accept in accepts)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.queues import FAIR_TURN, Frontier
+from vedette.frontier.back_queues import FAIR_TURN, Frontier
 
 PLACE, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
@@ -24,13 +24,13 @@ def taken_from(frontier: Frontier[str], now_s: float) -> str | None:
 
 
 def test_an_empty_frontier_has_nothing_and_waits_for_nothing() -> None:
-    """With no host, or a host without things, there is neither something to take nor a time to wait for."""
+    """Without a host, or with empty hosts, there is nothing to take and no time to wait for."""
     frontier = opened("a")
     assert (frontier.take(1e9), frontier.peek_next_s(), len(frontier)) == (None, None, 0)
 
 
 def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
-    """Within a host worth decides; among equals, the first one added."""
+    """Within a host, the highest worth comes first, and equal ones in their order."""
     frontier = opened("a")
     for item, worth in (("second", 1.0), ("third", 1.0), ("first", 2.0), ("last", -1.0)):
         frontier.add("a", item, worth)
@@ -42,7 +42,7 @@ def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
 
 
 def test_a_host_is_asked_for_one_thing_at_a_time() -> None:
-    """While a thing is out, nothing else of the host is taken, however long it takes."""
+    """While an item is in flight, nothing else of its host is taken, however long it takes."""
     frontier = opened("a")
     frontier.add("a", "one", 1.0)
     frontier.add("a", "two", 1.0)
@@ -63,7 +63,7 @@ def test_hosts_at_one_address_take_turns() -> None:
 
 
 def test_other_addresses_go_on() -> None:
-    """A busy or resting address costs hosts elsewhere nothing."""
+    """A busy or waiting address doesn't delay hosts elsewhere."""
     frontier = opened("a", "b")
     frontier.open_host("far", ELSEWHERE, 0.0)
     for host in ("a", "b", "far"):
@@ -73,7 +73,7 @@ def test_other_addresses_go_on() -> None:
 
 
 def test_a_host_that_joins_the_line_late_is_served_late() -> None:
-    """However short its own rest, a host does not overtake one that already waits for the address."""
+    """However short its own delay, a host doesn't overtake one that already waits for the address."""
     frontier = opened("quick", "patient")
     for number in range(9):
         frontier.add("quick", f"quick {number}", 1.0)
@@ -97,7 +97,7 @@ def test_a_dropped_thing_costs_its_host_no_time() -> None:
 
 
 def test_a_rest_that_is_told_later_counts() -> None:
-    """A host that is timed, in line or busy is not requested before the later time; an earlier one is ignored."""
+    """A later time applies to a host that is scheduled, in line or busy; an earlier one is ignored."""
     frontier = opened("a", "b")
     frontier.add("a", "timed", 1.0)
     frontier.delay("a", 10.0)
@@ -153,7 +153,7 @@ def test_a_host_that_was_cleared_in_line_leaves_it() -> None:
 
 
 def test_a_host_takes_its_rest_along_when_it_moves() -> None:
-    """At the new address it obeys that one's pauses, and its own, whichever is later."""
+    """At its new address a host obeys the delays of both, whichever ends later."""
     frontier = opened("a")
     frontier.open_host("there", ELSEWHERE, 0.0)
     frontier.add("there", "there", 1.0)
@@ -168,7 +168,7 @@ def test_a_host_takes_its_rest_along_when_it_moves() -> None:
 
 
 def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
-    """Its position at the old address is void: otherwise two requests could be in flight at the new one."""
+    """Its place in the old line is void; otherwise two requests to the new address could be in flight."""
     frontier = opened("first", "a", "behind")
     frontier.open_host("there", ELSEWHERE, 0.0)
     for host in ("first", "a", "behind"):
@@ -186,7 +186,7 @@ def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
 
 
 def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> None:
-    """Among hosts that are ready the best thing decides, also one that came late; the fourth turn is the oldest's."""
+    """Of the ready hosts, the one with the best item goes first, even a late one; every fourth turn is the oldest's."""
     frontier = Frontier[str]()
     for number, worth in enumerate((1.0, 5.0, 3.0, 2.0, 4.0)):
         frontier.open_host(f"h{number}", f"192.0.2.{number}", 0.0)
@@ -219,7 +219,7 @@ def test_no_ready_host_starves(worths: list[float], addresses: int) -> None:
 
 
 def test_misuse_is_told_at_once() -> None:
-    """Ending what was not begun, or opening a host twice, would lose things silently; it is refused."""
+    """Completing an item that wasn't taken, or opening a host twice, raises, because it would lose items silently."""
     frontier = opened("a")
     with pytest.raises(AssertionError, match="nothing out"):
         frontier.complete("a", 0.0, 0.0)

@@ -18,7 +18,7 @@ every_order = pytest.mark.parametrize("name", get_args(OrderName))
 
 @given(st.lists(worths, min_size=1, max_size=20), st.floats(-100, 100), st.floats(0.1, 100))
 def test_better_worth_stands_no_further_back(some: list[float], best: float, width: float) -> None:
-    """Queues are those that there are, in the order of worth, with the first of all kept free."""
+    """Higher worth never means a later queue, and the first queue stays reserved."""
     ordered = np.array(sorted(some, reverse=True))
     fronts = assign_by_worth(ordered, best, best - width)
     assert np.all(np.diff(fronts) >= 0)
@@ -47,7 +47,7 @@ def fronts_by(name: OrderName, *, depths: list[int], inlinks: list[int]) -> list
 
 
 def test_breadth_has_a_queue_for_each_depth_while_they_last() -> None:
-    """Each link further from the start is one queue further back, down to the last."""
+    """Each additional link from the start is one queue further back, down to the last."""
     fronts = fronts_by("breadth", depths=list(range(12)), inlinks=[1] * 12)
     assert fronts[: FRONT_QUEUES - 1] == list(range(REQUESTED_QUEUE + 1, FRONT_QUEUES))
     assert set(fronts[FRONT_QUEUES - 1 :]) == {FRONT_QUEUES - 1}
@@ -63,5 +63,5 @@ def test_inlinks_has_a_queue_for_each_doubling() -> None:
 
 @every_order
 def test_every_order_names_its_policy(name: OrderName) -> None:
-    """What the operator writes is what the policy is called."""
+    """The configured name is the name of the policy."""
     assert ORDER_POLICIES[name].policy.name == name

@@ -39,14 +39,14 @@ def started(budget: TrapBudget | None = None, pages: int = 30) -> TrapDetector:
     "template", ["/2026/11/15/slug-{}", "/thread/{}", "/product/kettle-{}", "/wiki/{}", "/list?page={}", "/d/{}/x.html"]
 )
 def test_rich_patterns_never_starve(template: str) -> None:
-    """Pages with much to say are all fetched, however many numbers their URLs have."""
+    """Pages with much text are all fetched, however many numbers their URLs have."""
     traps = started()
     urls = [HOME[:-1] + template.format(n) for n in range(1000)]
     assert crawl(traps, urls, lambda _: RICH) == len(urls)
 
 
 def test_short_pages_are_measured_by_their_host() -> None:
-    """On a site where every page is short, such as a dictionary, nothing starves."""
+    """On a site where every page is short, such as a dictionary, all are fetched."""
     traps = TrapDetector()
     traps.add_url(HOME, None)
     urls = [f"http://a.test/word/{n}" for n in range(500)]
@@ -54,7 +54,7 @@ def test_short_pages_are_measured_by_their_host() -> None:
 
 
 def test_thin_pages_beside_rich_ones_are_bounded() -> None:
-    """A calendar of ten thousand days on a site of articles gets a handful of fetches, and the reason names it."""
+    """A calendar of ten thousand days on a site of articles gets a few fetches, and the reason names it."""
     traps = started()
     assert crawl(traps, (f"http://a.test/calendar/{n}/{n % 12}" for n in range(10_000)), lambda _: THIN) < 10
     verdict = traps.judge_url("http://a.test/calendar/3/3")
@@ -64,14 +64,14 @@ def test_thin_pages_beside_rich_ones_are_bounded() -> None:
 
 
 def test_copies_are_bounded_over_all_paths() -> None:
-    """One parameter that makes copies is learned once for the host, not once for each of its sections."""
+    """A parameter that makes copies is learned once for the host, not once per section."""
     traps = started(pages=100)
     urls = [f"http://a.test/{chr(97 + n % 20)}/text-{n}?print=1" for n in range(2000)]
     assert crawl(traps, urls, lambda _: FetchYield(600, is_copy=True), "http://a.test/page/1") < 10
 
 
 def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
-    """Pages of links without text are fetched forever as long as each leads to an article."""
+    """Listings without text are fetched forever if each leads to an article."""
     traps = started()
     for n in range(300):
         listing, article = f"http://a.test/archive/{n}", f"http://a.test/article/{n}"
@@ -80,7 +80,7 @@ def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
 
 
 def test_a_maze_of_ever_new_folders_is_bounded() -> None:
-    """Folders within folders, each of a pattern not seen before, do not get a first try each."""
+    """Nested folders that each form a new pattern don't each get a first try."""
     traps, finder, fetched = started(), HOME, 0
     for n in range(500):
         url = f"http://a.test/browse/{'abcdefghij'[n % 10]}/" + "/".join("xyz"[: 1 + n % 3]) + "/"
@@ -90,15 +90,28 @@ def test_a_maze_of_ever_new_folders_is_bounded() -> None:
 
 
 def test_pages_that_are_gone_do_not_condemn_the_rest() -> None:
-    """After a run of 404s the living pages of the same pattern are still found."""
+    """After a run of 404s, the remaining pages of the same pattern are still fetched."""
     traps = started()
     urls = [f"http://a.test/item/{n}" for n in range(200)]
     living = sum(n >= 4 for n in range(200))
     assert crawl(traps, urls, lambda url: FetchYield(status=404) if int(url.rpartition("/")[2]) < 4 else RICH) >= living
 
 
+def test_a_release_with_a_few_moved_pages_is_finite() -> None:
+    """A growing folder whose pages are twins of another release, and a few copies, is fetched when nothing waits."""
+    traps, finder = started(), HOME
+    for n in range(18):
+        url = f"http://a.test/doc/stable/guide/{chr(97 + n)}.html"
+        for linked in (url, *(f"{url[:-5]}{more}.html" for more in "xyz")):
+            traps.add_url(linked, finder)
+        twin = FetchYield(600, is_copy=True, is_free=n % 4 > 0)
+        traps.on_result(traps.on_request(url), twin)
+        finder = url
+    assert traps.judge_url("http://a.test/doc/stable/guide/new.html", is_idle=True) is PERMIT
+
+
 def test_a_farm_of_hosts_is_bounded_and_costs_no_memory() -> None:
-    """Of thousands of hosts of one domain that link to one another, few are requested and few are remembered."""
+    """Of thousands of hosts of one domain that link to each other, few are requested and few are remembered."""
     traps, finder = started(), "http://a.test/page/1"
     fetched = 0
     for n in range(5000):
@@ -110,14 +123,14 @@ def test_a_farm_of_hosts_is_bounded_and_costs_no_memory() -> None:
 
 
 def test_many_good_hosts_of_a_domain_are_welcome() -> None:
-    """A hoster with a hundred blogs of some pages each is crawled whole."""
+    """A hosting domain with a hundred blogs of some pages each is crawled completely."""
     traps = started()
     urls = [f"http://blog{n}.hoster.test/{page}" for n in range(100) for page in range(6)]
     assert crawl(traps, urls, lambda _: RICH) == len(urls)
 
 
 def test_a_name_in_a_sitemap_weighs_more() -> None:
-    """What a sitemap names is tried more often before it is given up."""
+    """URLs in a sitemap are tried more often before they are given up."""
     plain, named = started(), started()
     urls = [f"http://a.test/event/{n}" for n in range(100)]
     for url in urls:
@@ -126,7 +139,7 @@ def test_a_name_in_a_sitemap_weighs_more() -> None:
 
 
 def test_accounts_survive_a_restart() -> None:
-    """A host whose account went through JSON is judged as before."""
+    """A host whose account was stored as JSON is judged as before."""
     traps, again = started(), TrapDetector()
     crawl(traps, (f"http://a.test/calendar/{n}/1" for n in range(50)), lambda _: THIN)
     again.from_json("a.test", json.loads(json.dumps(traps.to_json("a.test"))))
@@ -136,7 +149,7 @@ def test_accounts_survive_a_restart() -> None:
 
 
 def test_asking_changes_nothing() -> None:
-    """A verdict is only a word: asking a thousand times leaves the account as it was."""
+    """Asking for a verdict a thousand times leaves the account unchanged."""
     traps = started()
     before = json.dumps(traps.to_json("a.test"))
     for n in range(1000):
@@ -145,7 +158,7 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_patterns_of_a_host_are_bounded() -> None:
-    """A host that makes up a new folder for each page is folded into coarser patterns, and still not starved."""
+    """A host that invents a folder for each page is merged into coarser patterns, and isn't starved."""
     traps = started()
     urls = [f"http://a.test/{'ab'[n % 2] * (1 + n % 20)}{chr(97 + n // 40)}/page" for n in range(1000)]
     assert crawl(traps, dict.fromkeys(urls), lambda _: RICH) == len(dict.fromkeys(urls))
@@ -154,7 +167,7 @@ def test_patterns_of_a_host_are_bounded() -> None:
 
 @pytest.mark.parametrize("name", ["made", "half", "calm"])
 def test_a_made_web_is_crawled_and_its_traps_are_not(name: str) -> None:
-    """The promise of the budgets on a small web: nearly all pages, hardly any waste."""
+    """On a small web, nearly all pages are fetched with hardly any waste."""
     ((_, world, spelling),) = worlds_of([name], "small", 3)
     figures = figures_of(world, Simulation(world, TrapDetector(), spelling, sitemaps=True).run(10**6))
     assert figures.recall >= 0.95
@@ -172,7 +185,7 @@ def test_patience_is_for_short_pages_and_not_for_copies() -> None:
 
 
 def test_requests_under_way_are_counted() -> None:
-    """Of an unknown pattern few go out before the first answer; when nothing comes of them, as many may follow."""
+    """Few URLs of an unknown pattern are sent before the first response; if those yield nothing, as many may follow."""
     traps = started()
     urls = [f"http://a.test/new/{n}" for n in range(50)]
     for url in urls:
@@ -187,7 +200,7 @@ def test_requests_under_way_are_counted() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcd?"), st.integers(0, 3), st.integers(0, 400)), max_size=120))
 def test_a_host_owes_what_its_patterns_owe(events: list[tuple[str, int, int]]) -> None:
-    """The sum that is kept as things happen is the sum over all patterns, whatever happens in whatever order."""
+    """The running sum equals the sum over all patterns, for any events in any order."""
     traps, out = started(pages=3), []
     for number, (folder, what, words) in enumerate(events):
         url = f"http://a.test/{folder}/{number}?{folder}=1" if folder == "?" else f"http://a.test/{folder}/{number}"

@@ -23,7 +23,7 @@ HOST = "https://example.org"
     ],
 )
 def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
-    """Two URLs that a site's own software would write with one template are judged together."""
+    """Two URLs that a site's software would build from one template are judged together."""
     assert url_to_pattern(HOST + one) == url_to_pattern(HOST + other)
 
 
@@ -40,13 +40,13 @@ def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
     ],
 )
 def test_pages_of_two_kinds_do_not(one: str, other: str) -> None:
-    """A trap among real pages has a separate account, so the pages do not pay for it."""
+    """A trap among real pages has a separate account, so those pages aren't charged for it."""
     assert url_to_pattern(HOST + one) != url_to_pattern(HOST + other)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
-    """Whatever follows the host, the pattern is short, begins with a slash and is stable under folding."""
+    """Whatever follows the host, the pattern is short, starts with a slash and is stable under folding."""
     pattern = url_to_pattern(f"{HOST}/{path}?{query}")
     assert pattern.startswith("/")
     assert len(pattern) < 500
@@ -56,7 +56,7 @@ def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
 
 @pytest.mark.parametrize("unit", ["/a/b", "/1-1", "/%41", "/aaaaaaaaab", "/-"])
 def test_shapes_are_judged_at_any_length(unit: str) -> None:
-    """A URL of a megabyte is refused at once, for its length; one that just fits, for its folders."""
+    """A URL of a megabyte is rejected immediately for its length; one that just fits, for its folders."""
     assert "characters" in (check_shape(HOST + unit * 250_000) or "")
     assert check_shape(HOST + unit * 40)
     assert len(url_to_pattern(HOST + unit * 250_000)) < 500
@@ -64,7 +64,7 @@ def test_shapes_are_judged_at_any_length(unit: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a/b/a/b/a/b", "/x/x/x", "/x/a/x/b/x/c/x/d/x", "/p?" + "&a=1" * 60])
 def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
-    """Folders in a circle, one folder over and over, dozens of parameters: never requested, with a reason."""
+    """Cyclic or repeated folders and dozens of parameters are never requested, with a reason."""
     assert check_shape(HOST + path)
 
 
@@ -72,6 +72,6 @@ def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
     "path", ["/2026/11/11/11", "/a/b/a/c", "/docs/en/api/docs", "/?a=1&b=2", "/tile/7/7/7/7/7", "/guide/a/b/c/d/e/f/g"]
 )
 def test_ordinary_spellings_pass(path: str) -> None:
-    """Dates whose numbers repeat and a folder that comes twice are ordinary."""
+    """Dates with repeated numbers and a folder that appears twice are ordinary."""
     assert check_shape(HOST + path) is None
     assert not is_suspicious(HOST + path)

@@ -1,9 +1,9 @@
-"""A coordinator and a fetcher whose names resolve by a script: ``python -m tests.hostile.guard_child``.
+"""A coordinator and a fetcher with scripted DNS: ``python -m tests.hostile.guard_child``.
 
-The coordinator uses scripted lookups, one list of addresses after the other for each name, the last one forever; it has
-no overrides, so it judges those addresses as on the open network. The fetcher has overrides: what the coordinator
-allows at a public address ends at a server on loopback. Without an override it connects to the address that the
-coordinator chose.
+The coordinator uses scripted lookups: for each name one list of addresses after the other, and then the last one
+forever. It has no overrides, so it judges those addresses as on the open network. The fetcher has overrides: requests
+that the coordinator allows to a public address end at a server on loopback. Without an override it connects to the
+address that the coordinator chose.
 """
 
 import json
@@ -44,7 +44,7 @@ contact = "nobody@door.test"
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Sites by scope, what the resolver says of each name, the worker's detours, and what the operator allows."""
+    """Sites by scope, DNS answers by name, the fetcher's overrides, and the addresses that the operator allows."""
 
     sites: dict[str, ScopeKind]
     names: dict[str, list[list[str]]]
@@ -62,7 +62,7 @@ class Scripted(Resolver):
         self._script = names
 
     def submit(self, host: str) -> None:
-        """Answered at once."""
+        """Answer immediately."""
         self.pending += 1
         told = self._script.get(host)
         if told is None:
@@ -73,14 +73,14 @@ class Scripted(Resolver):
 
 
 def command(folder: Path, script: Script) -> list[str]:
-    """Run a script in a folder; the output is the coordinator's last status."""
+    """Run a script in a folder and print the coordinator's last status."""
     (folder / "script.json").write_text(json.dumps(asdict(script)))
     (folder / "vedette.toml").write_text(SETTINGS.format(delay_s=script.delay_s))
     return [sys.executable, "-m", "tests.hostile.guard_child", str(folder)]
 
 
 def _site(start: str, scope: ScopeKind) -> Site:
-    """A start page with many similar pages seems to be a trap; here every one of them must be fetched."""
+    """Overrule the trap check, because a start page with many similar pages looks like a trap."""
     return replace(read_site(start, scope=scope), overrule=("trap", "copy"))
 
 

@@ -1,6 +1,6 @@
-"""Valid documents, damaged as on the web: truncated, doubled, moved, mixed with each other, bytes changed.
+"""Valid documents, damaged the way the web damages them: truncated, duplicated, moved, mixed, with changed bytes.
 
-Random bytes are refused at the first look; damage to something sound gets further in.
+Parsers reject random bytes right away; damage to a valid document gets further.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _edited(data: bytes, edit: Edit) -> bytes:
 
 
 def mutated(seeds: Sequence[bytes], tokens: Sequence[bytes] = (), most_bytes: int = 20_000) -> st.SearchStrategy[bytes]:
-    """One of the seeds after up to eight edits; pieces that are put in are tokens of the format, noise, or seeds."""
+    """Return one of the seeds after up to eight edits; inserted pieces are tokens of the format, noise, or seeds."""
     pieces = st.sampled_from([*tokens, *NOISE]) | st.binary(max_size=6) | st.sampled_from(list(seeds))
     places = st.floats(0, 1, allow_nan=False)
     kinds = st.sampled_from(["cut", "double", "move", "replace", "insert", "insert"])

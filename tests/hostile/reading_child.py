@@ -1,7 +1,7 @@
 """Parse huge pages within limits that the kernel enforces: ``python -m tests.hostile.reading_child BYTES [NAME]…``.
 
-All steps that a page goes through are taken: charset, page, language, dates, shingles, sketch. Each page has a process
-of its own; one that takes too long or too much ends that, not the test. A line of JSON says what became of each.
+Each page goes through all steps: charset, page, language, dates, shingles, sketch. It has its own process, so a page
+that takes too much time or memory does not end the test. One line of JSON per page reports the outcome.
 """
 
 import json
@@ -35,12 +35,12 @@ class Monster:
 
 
 def cpu_limit_s(size_bytes: int) -> int:
-    """The bound on time: in proportion to the size, five seconds a megabyte on a slow and busy machine."""
+    """Return the CPU limit, in proportion to the size: five seconds per megabyte, for a slow and busy machine."""
     return 5 + 5 * size_bytes // MIB
 
 
 def memory_limit_bytes(size_bytes: int) -> int:
-    """The bound on address space: that of the libraries, and a multiple of the page."""
+    """Return the limit on address space: that of the libraries, plus a multiple of the page."""
     return 768 * MIB + 100 * size_bytes
 
 
@@ -49,7 +49,7 @@ def _repeated(piece: bytes, before: bytes = b"", after: bytes = b"") -> Callable
 
 
 def _numbered(pattern: str) -> Callable[[int], bytes]:
-    """The pattern with another number each time."""
+    """Repeat the pattern with a different number each time."""
 
     def body(size: int) -> bytes:
         return "".join(pattern.replace("*", str(number)) for number in range(size // (len(pattern) + 5))).encode()
@@ -58,7 +58,7 @@ def _numbered(pattern: str) -> Callable[[int], bytes]:
 
 
 def _words(size: int) -> bytes:
-    """Ever new words, so that nothing can be kept in a small table."""
+    """Generate new words all the time, so that no small table can hold them."""
     return " ".join(map("".join, islice(product(LETTERS, repeat=5), size // 6))).encode()
 
 
@@ -167,7 +167,7 @@ def _read(monster: Monster, size_bytes: int) -> dict[str, float]:
 
 
 def _apart(name: str, size_bytes: int) -> None:
-    """In a process that may fall."""
+    """Run in a separate process that may crash."""
     reader = os.fork()
     if reader == 0:
         sys.stdout.write(json.dumps({"name": name, **_read(MONSTERS[name], size_bytes)}) + "\n")

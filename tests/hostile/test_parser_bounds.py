@@ -1,7 +1,7 @@
-"""Pages made to hurt their parser, parsed within limits on time and memory that the kernel enforces.
+"""Pages designed to hurt their parser, parsed within limits on time and memory that the kernel enforces.
 
-The bounds are ``cpu_limit_s`` and ``memory_limit_bytes`` of ``reading_child``: both in proportion to the page. What a
-page brings is bounded too: text by its size, everything else by numbers that no page can move.
+The limits are ``cpu_limit_s`` and ``memory_limit_bytes`` of ``reading_child``, both in proportion to the page. The
+output is limited, too: text by the page size, everything else by fixed numbers.
 """
 
 import json
@@ -32,7 +32,7 @@ Told = dict[str, dict[str, Any]]
 
 
 def read(size_bytes: int, *names: str) -> Told:
-    """What became of each page."""
+    """Return the outcome for each page."""
     command = [sys.executable, "-m", "tests.hostile.reading_child", str(size_bytes), *names]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return {told["name"]: told for told in map(json.loads, done.stdout.splitlines())}
@@ -40,18 +40,18 @@ def read(size_bytes: int, *names: str) -> Told:
 
 @pytest.fixture(scope="module")
 def told() -> Told:
-    """All monsters."""
+    """Parse all monsters."""
     return read(SIZE_BYTES)
 
 
 @pytest.fixture(scope="module")
 def told_of_large() -> Told:
-    """Those whose size is what hurts."""
+    """Parse those whose size is the attack."""
     return read(LARGE_BYTES, *LARGE)
 
 
 def is_bounded(page: dict[str, Any]) -> bool:
-    """Whether a page was parsed, within its limits."""
+    """Check whether a page was parsed within its limits."""
     assert "ended" not in page, f"its reader ended with {page['ended']}"
     assert page["text"] <= page["body"]
     assert page["main"] <= page["text"]
@@ -63,17 +63,17 @@ def is_bounded(page: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", MONSTERS)
 def test_a_monster_is_read_within_bounds(told: Told, name: str) -> None:
-    """It costs time and memory in proportion to its size, raises nothing, and brings bounded numbers of things."""
+    """Time and memory are proportional to the size, nothing is raised, and the output is bounded."""
     assert is_bounded(told[name])
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_one_too(told_of_large: Told, name: str) -> None:
-    """The same where size itself is the weapon: deep nesting, links, attributes, references, one text."""
+    """The same if size itself is the attack: deep nesting, links, attributes, references, one text."""
     assert is_bounded(told_of_large[name])
 
 
 def test_a_million_links_are_some_of_them(told_of_large: Told) -> None:
-    """Of more links than anyone follows the first are kept; the page still has its text."""
+    """Only the first links are kept if there are more than anyone follows; the page keeps its text."""
     assert told_of_large["links"]["links"] > 1_000
     assert told_of_large["links"]["text"] > 1_000

@@ -1,8 +1,8 @@
 """No page leads the crawler into the operator's own network: not by link, redirect, sitemap, feed, base or name.
 
-A real coordinator and fetcher crawl a start page that is public by its name and is on loopback by an override.
-Everything in it points to addresses that belong to the operator's sites, so that scope does not exclude them, but
-without permission. A listener at the loopback ones must see no connection; for the others the state must say why.
+A real coordinator and fetcher crawl a start page with a public name that an override maps to loopback. Everything on it
+points to addresses that are in scope, but not allowed. A listener on the loopback addresses must see no connection; for
+the others, the state must contain the reason.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from tests.hostile.guard_child import Script, command
+from tests.tree_runs import PATIENCE_S
 from tests.wire_server import Question, Said, WireServer, whole
 
 from vedette.model import ScopeKind
@@ -52,12 +53,12 @@ NAMES = {
 
 
 def robots_hosts(spellings: tuple[str, ...]) -> list[str]:
-    """Hosts whose robots.txt redirects to one of the spellings."""
+    """List hosts whose robots.txt redirects to one of the spellings."""
     return [f"robots-{number}.door.test" for number in range(len(spellings))]
 
 
 class Door:
-    """What the door says, in these spellings; ``port`` is that of the listener inside."""
+    """The public server's responses in these spellings; ``port`` is that of the private listener."""
 
     def __init__(self, port: int, spellings: tuple[str, ...], names: Iterable[str]) -> None:
         self._port = port
@@ -66,7 +67,7 @@ class Door:
         self._hosts = [*names, *robots_hosts(spellings)]
 
     def __call__(self, question: Question) -> Said:
-        """One answer for each way to lead somewhere."""
+        """Respond with one way to lead elsewhere."""
         way, _, number = question.target.strip("/").partition("/")
         if way == "robots.txt":
             return self._robots(question.header("host") or "")
@@ -83,7 +84,7 @@ class Door:
         return f"http://{self._spellings[number]}:{self._port}/{way}/{number}"
 
     def _robots(self, host: str) -> Said:
-        """For hosts named by a number, the file itself is elsewhere."""
+        """Redirect robots.txt for hosts named by a number."""
         label = host.partition(".")[0]
         if label.startswith("robots-"):
             location = self._url("robots", int(label.removeprefix("robots-"))).encode().decode("latin-1")
@@ -117,29 +118,29 @@ class Door:
 
 @pytest.fixture
 def inside() -> Iterator[WireServer]:
-    """A server that only the operator may ask."""
+    """A server that only the operator may contact."""
     with WireServer(lambda _: whole(b"<title>inside</title>", HTML)) as server:
         yield server
 
 
 def crawl(folder: Path, script: Script) -> dict[str, Any]:
-    """Crawl to the end; return the coordinator's last numbers."""
-    done = subprocess.run(command(folder, script), capture_output=True, text=True, timeout=300, check=False)
+    """Crawl to the end and return the coordinator's last numbers."""
+    done = subprocess.run(command(folder, script), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
 
 def script_for(door: WireServer, inside: WireServer, hosts: tuple[str, ...], spellings: tuple[str, ...]) -> Script:
-    """All these hosts are in scope; the door's own, but for those whose names lead inside, are found at the door."""
+    """Put all these hosts in scope, and resolve them to the public server unless their names are private."""
     sites: dict[str, ScopeKind] = {f"http://{host}:{inside.port}/": "host" for host in hosts}
     public = ["door.test", *robots_hosts(spellings)]
     detours = [f"{name}:80=127.0.0.1:{door.port}" for name in (*public, "mixed.door.test")]
     return Script({"http://door.test/": "domain", **sites}, {name: [[PUBLIC]] for name in public}, detours)
 
 
-def test_nothing_said_at_the_door_leads_inside(tmp_path: Path, inside: WireServer) -> None:
-    """Twenty-odd spellings, seven ways and seven names later no one has connected, and each refusal has its reason."""
+def test_no_link_or_redirect_leads_to_a_private_address(tmp_path: Path, inside: WireServer) -> None:
+    """After twenty-odd spellings, seven ways and seven names, there is no connection, and each refusal has a reason."""
     wanted = Door(inside.port, SPELLINGS, NAMES)
     with WireServer(wanted) as door, closing(socket.socket(socket.AF_INET6)) as inside_6:
         with suppress(OSError):  # a machine without IPv6
@@ -158,8 +159,8 @@ def test_nothing_said_at_the_door_leads_inside(tmp_path: Path, inside: WireServe
     assert len(refused) >= len(NAMES) - 1, told
 
 
-def test_with_leave_the_same_door_leads_inside(tmp_path: Path, inside: WireServer) -> None:
-    """The control: where the operator allows private addresses, the very same words are followed."""
+def test_allowed_private_addresses_are_requested(tmp_path: Path, inside: WireServer) -> None:
+    """Control: if the operator allows private addresses, the same links are followed."""
     with WireServer(Door(inside.port, HARMLESS, ())) as door:
         crawl(tmp_path, replace(script_for(door, inside, LOOPBACK_HOSTS[:1], HARMLESS), allow_private=True))
     found = {question.target.split("/")[1] for question in inside.questions}
@@ -167,9 +168,9 @@ def test_with_leave_the_same_door_leads_inside(tmp_path: Path, inside: WireServe
 
 
 def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
-    """A name that was public and then resolves to a private address is no longer requested once it is looked up again.
+    """A name that was public and then resolves to a private address is no longer requested after the next lookup.
 
-    Until then requests go to the address that was checked, whatever the name says meanwhile.
+    Until then, requests go to the address that was checked, whatever the name resolves to in the meantime.
     """
 
     def next_page(question: Question) -> Said:
@@ -186,8 +187,8 @@ def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
     assert told["hosts_in_trouble"] == {"door.test": "address refused"}
 
 
-def test_a_name_that_was_private_from_the_start_is_never_asked(tmp_path: Path) -> None:
-    """The site's own name may lead inward, too: it fails, and no one connects."""
+def test_a_site_with_a_private_address_is_never_requested(tmp_path: Path) -> None:
+    """If the site's own name resolves to a private address, it fails without a connection."""
     with WireServer(lambda _: whole(b"", HTML)) as door:
         names = {"door.test": [["127.0.0.1"], [PUBLIC]]}
         detours = [f"door.test:80=127.0.0.1:{door.port}"]

@@ -18,7 +18,7 @@ CONSTANTS = {
     "headings": (0.8, 0.5, 40),
     "anchors": (1.2, 0.3, 12),
     "url": (0.5, 0.3, 8),
-    "body": (1.3, 0.7, 250),
+    "body": (2.0, 0.75, 150),
 }
 Page = dict[str, list[int]]
 
@@ -54,7 +54,7 @@ def slow(page: Page, slots: list[Slot]) -> dict[str, float]:
         found[f"{field}_bm25"] = _bm25(counts, shares, field, len(words))
         found[f"{field}_coverage"] = sum(share * min(count, 1) for share, count in zip(shares, counts, strict=True))
         if field != "url":
-            whole = sum(_run(words, at, slots) for at in range(len(words)))
+            whole = sum(_run(words, at, slots) for at in range(len(words))) if len(slots) > 1 else 0
             found[f"{field}_phrase"] = _bm25([whole], [1.0], field, len(words))
             found[f"{field}_pairs"] = _pairs(words, slots, shares, field)
     title, anchors, body = page.get("title", []), page.get("anchors", []), page.get("body", [])
@@ -63,14 +63,21 @@ def slow(page: Page, slots: list[Slot]) -> dict[str, float]:
     found["title_is"] = float(len(title) == len(slots) and _run(title, 0, slots))
     said = sum(_run(anchors, at, slots) for at in range(len(anchors))) * len(slots)
     found["anchors_exact"] = sqrt(min(said / max(len(anchors), 1), 1))
-    found["body_has"] = float(any(_run(body, at, slots) for at in range(len(body))))
+    address = page.get("url", [])
+    times = sum(_weight(word, one) for word in address for one in slots)
+    found["url_exact"] = min(times / max(len(address) - 4, 1), 1) * found["url_coverage"]
+    found["body_has"] = float(len(slots) > 1 and any(_run(body, at, slots) for at in range(len(body))))
     found["body_span"], found["body_near"] = _nearness(body, slots)
     found["body_early"] = sum(
         share * 100 / (100 + first)
         for share, one in zip(shares, slots, strict=True)
         if (first := next((at for at, word in enumerate(body) if _weight(word, one)), None)) is not None
     )
-    found["body_length"] = log1p(len(body)) / log1p(4096)
+    found["body_near"] *= len(slots) > 1  # one word has no neighbors
+    for field, long in (("headings", 400), ("body", 4096)):
+        words = page.get(field, [])
+        has = len(slots) > 1 and any(_run(words, at, slots) for at in range(len(words)))
+        found[f"{field}_short"] = max(1 - log1p(len(words)) / log1p(long), 0) if has else 0.0
     for key, fields in (("anywhere", TEXT_FIELDS), ("outside", TEXT_FIELDS[:-1])):
         found[key] = sum(
             share * max(min(sum(_weight(word, one) for word in page.get(field, [])), 1) for field in fields)
@@ -141,34 +148,34 @@ SLOTS = st.lists(
 
 @given(PAGES, SLOTS)
 def test_all_pages_at_once_as_one_by_one(pages: list[Page], slots: list[Slot]) -> None:
-    """Whatever pages and query, the arrays say what a plain loop says."""
+    """For any pages and query, the arrays equal the result of a plain loop."""
     for page, found in zip(pages, named(pages, slots), strict=True):
         assert found == pytest.approx(slow(page, slots), abs=1e-6)
 
 
 @given(PAGES, SLOTS)
 def test_a_page_does_not_depend_on_its_neighbours(pages: list[Page], slots: list[Slot]) -> None:
-    """A page alone has the features that it has among others: no phrase runs from one page or field into the next."""
+    """A page has the same features alone as among others: no phrase spans pages or fields."""
     together = compute_features(forward_of(pages), slots)
     for page, row in zip(pages, together, strict=True):
         assert np.allclose(compute_features(forward_of([page]), slots)[0], row)
 
 
 def test_no_pages_and_no_words() -> None:
-    """Nothing to look at, or nothing to look for, is no error."""
+    """Without pages or words there are no features and no error."""
     assert compute_features(forward_of([]), [slot(1)]).shape == (0, len(FEATURES))
     assert not compute_features(forward_of([{"body": [1, 2]}]), []).any()
     assert not compute_features(forward_of([{}]), [Slot((), (), 1.0)]).any()
 
 
 def test_words_without_worth_count_alike() -> None:
-    """A query of words that every page has is still answered."""
+    """A query of words that are on every page still works."""
     (found,) = named([{"title": [1, 2]}], [slot(1, idf=0.0), slot(2, idf=0.0)])
     assert found["title_coverage"] == pytest.approx(1.0)
 
 
 def test_a_title_that_is_the_query() -> None:
-    """A title that is exactly the query says more than one that has it among other words."""
+    """A title equal to the query scores higher than one that contains it among other words."""
     exact, longer = named([{"title": [1, 2]}, {"title": [1, 2, 3, 4]}], [slot(1), slot(2)])
     assert exact["title_exact"] == 1.0 > longer["title_exact"] > 0
 
@@ -182,20 +189,20 @@ def test_order_counts() -> None:
 
 
 def test_very_long_queries_are_cut() -> None:
-    """More words than are looked at change nothing."""
+    """Words beyond the limit change nothing."""
     slots = [slot(number) for number in range(MAX_SLOTS + 9)]
     page: Page = {"body": list(range(40))}
     assert named([page], slots) == named([page], slots[:MAX_SLOTS])
 
 
 def test_rare_words_tell_more() -> None:
-    """The fewer pages have a word, the more it tells; one on all pages tells almost nothing, and never less."""
+    """The fewer pages have a word, the more it counts; a word on all pages counts almost nothing, never negative."""
     told = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
     assert told == sorted(told, reverse=True)
     assert told[-1] >= 0
 
 
 def test_every_feature_has_a_name_for_people() -> None:
-    """Names are there, and no two features share one."""
+    """Every feature has a unique name."""
     assert all(feature.words for feature in FEATURES)
     assert len({feature.words for feature in FEATURES}) == len({feature.key for feature in FEATURES}) == len(FEATURES)

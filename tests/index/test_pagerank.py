@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.pagerank import host_importance, page_importance, percentiles
+from vedette.index.pagerank import (
+    GraphBlock,
+    host_importance,
+    merge_percentiles,
+    page_importance,
+    percentiles,
+    sample_quantiles,
+)
 from vedette.policy import Floats, Ints
 
 Links = list[tuple[int, int]]
@@ -60,14 +67,14 @@ TOYS: dict[str, tuple[int, Links]] = {
 @pytest.mark.parametrize("name", TOYS)
 @pytest.mark.parametrize("damping", [0.5, 0.85])
 def test_toy_graphs(name: str, damping: float) -> None:
-    """On graphs of the literature the importance is the solution of the equations."""
+    """On graphs from the literature, importance solves the equations."""
     pages, links = TOYS[name]
     found = page_importance(*ends(links), pages, damping=damping, rounds=MANY_ROUNDS)
     np.testing.assert_allclose(found, solved(links, pages, damping), atol=1e-8)
 
 
 def test_order_of_the_eleven() -> None:
-    """The page that all point at leads, then the one page it points at, then the hub."""
+    """The page that all others link to leads, then the one it links to, then the hub."""
     pages, links = TOYS["eleven"]
     assert np.argsort(-page_importance(*ends(links), pages))[:3].tolist() == [1, 2, 4]
 
@@ -83,7 +90,7 @@ GRAPHS = st.integers(1, 12).flatmap(
 
 @given(GRAPHS, st.floats(0, 0.9), st.floats(0.1, 1))
 def test_any_graph(graph: tuple[int, Links, list[int]], damping: float, within_host: float) -> None:
-    """The same on any graph, with hosts, repeated links, links to oneself and pages without any."""
+    """The same for any graph, with hosts, repeated links, self-links and pages without links."""
     pages, links, hosts = graph
     sources, targets = ends(links)
     found = page_importance(
@@ -94,7 +101,7 @@ def test_any_graph(graph: tuple[int, Links, list[int]], damping: float, within_h
 
 @given(GRAPHS)
 def test_default_rounds_keep_the_promise(graph: tuple[int, Links, list[int]]) -> None:
-    """With the default rounds, all pages together are as near as the docstring says; the sum is 1, none is below 0."""
+    """With the default rounds, the error is as small as documented; the sum is 1, and no value is negative."""
     pages, links, _ = graph
     found = page_importance(*ends(links), pages)
     assert np.abs(found - solved(links, pages, 0.85)).sum() <= 2 * 0.85**60 + 1e-8
@@ -113,7 +120,7 @@ def test_order_of_links_makes_no_difference(graph: tuple[int, Links, list[int]],
 
 
 def test_links_from_outside_count_more() -> None:
-    """Of two pages with one link each from like pages, the one linked from another host is ahead."""
+    """Of two pages with one similar link each, the one linked from another host ranks higher."""
     sources, targets = ends([(0, 1), (0, 2)])
     found = page_importance(sources, targets, 3, hosts=np.array([7, 7, 8]))
     assert found[2] > found[1]
@@ -123,26 +130,26 @@ def test_links_from_outside_count_more() -> None:
 
 @pytest.mark.parametrize("pages", [0, 1, 4])
 def test_no_links(pages: int) -> None:
-    """Without links all pages are the same; no pages are an empty array."""
+    """Without links all pages are equal; without pages the array is empty."""
     assert page_importance(*ends([]), pages).tolist() == pytest.approx([1 / pages] * pages if pages else [])
 
 
 def test_links_to_what_is_no_page_are_left_out() -> None:
-    """An end below zero or behind the last page makes no difference."""
+    """A link end below zero or beyond the last page is ignored."""
     links = [(0, 1), (1, 2)]
     strange = [*links, (-1, 0), (0, -1), (3, 0), (2, 99)]
     assert page_importance(*ends(strange), 3).tolist() == page_importance(*ends(links), 3).tolist()
 
 
 def test_weight_of_nothing_is_no_division_by_nothing() -> None:
-    """Links that are to weigh nothing leave finite numbers that sum to 1."""
+    """Links with a weight of zero leave finite numbers that sum to 1."""
     sources, targets = ends([(0, 1), (1, 0)])
     found = page_importance(sources, targets, 3, hosts=np.zeros(3, np.int64), within_host=0)
     assert found.sum() == pytest.approx(1)
 
 
 def test_hosts_add_up_their_pages() -> None:
-    """A host's importance grows with that of its pages; a host number without pages has none."""
+    """A host's importance is the sum over its pages; a host without pages has none."""
     found = host_importance(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 3, 1]))
     assert np.expm1(found) / 4 == pytest.approx([0.3, 0.4, 0, 0.3])
     assert host_importance(np.zeros(0), np.zeros(0, np.int64)).tolist() == []
@@ -150,7 +157,7 @@ def test_hosts_add_up_their_pages() -> None:
 
 @given(st.lists(st.floats(allow_nan=False), max_size=50))
 def test_percentiles_are_places(values: list[float]) -> None:
-    """They keep the order, lie within 0 and 1, and are one half in the mean; equal values have equal ones."""
+    """Percentiles keep the order, are between 0 and 1 with a mean of one half, and equal values share one."""
     places = percentiles(np.array(values))
     assert all(0 <= place <= 1 for place in places)
     pairs = sorted(zip(values, places.tolist(), strict=True))
@@ -161,6 +168,50 @@ def test_percentiles_are_places(values: list[float]) -> None:
 
 
 def test_ends_of_percentiles() -> None:
-    """The smallest of different values is at 0, the largest at 1; one value alone is in the middle."""
+    """The smallest of different values is at 0 and the largest at 1; a single value is in the middle."""
     assert percentiles(np.array([3.0, 1.0, 2.0])).tolist() == [1, 0, 0.5]
     assert percentiles(np.array([9.0])).tolist() == [0.5]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_that_exchange_what_flows_between_them_settle_at_the_ranks_of_the_whole_graph(seed: int) -> None:
+    """Three blocks of a random graph, each solved by itself until nothing changes, agree with one computation."""
+    random, pages = np.random.default_rng(seed), 60
+    block_of, hosts = np.sort(random.integers(0, 3, pages)), np.arange(pages) // 4
+    hosts = hosts + 100 * block_of  # a host is in one block
+    pairs = np.unique(random.integers(0, pages, (150, 2)), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    whole = page_importance(pairs[:, 0], pairs[:, 1], pages, hosts=hosts, rounds=MANY_ROUNDS)
+    inflow, dangling, ranks = np.zeros(pages), np.zeros(3), np.zeros(pages)
+    for _ in range(60):
+        flows = np.zeros((3, pages))
+        for block in range(3):
+            own = np.flatnonzero(block_of == block)
+            place = np.full(pages, -1)
+            place[own] = np.arange(len(own))
+            from_here, inside = block_of[pairs[:, 0]] == block, block_of[pairs[:, 1]] == block
+            ours, away = pairs[from_here & inside], pairs[from_here & ~inside]
+            elsewhere = float(dangling.sum() - dangling[block])
+            solved = GraphBlock(
+                place[ours[:, 0]],
+                place[ours[:, 1]],
+                len(own),
+                place[away[:, 0]],
+                inflow[own],
+                float(pages),
+                elsewhere,
+                hosts[own],
+            ).solve(rounds=MANY_ROUNDS)
+            ranks[own], dangling[block] = solved.ranks, solved.dangling
+            flows[block] = np.bincount(away[:, 1], solved.outflow, minlength=pages)
+        inflow = flows.sum(axis=0)
+    assert ranks == pytest.approx(whole, abs=1e-6)
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=40), st.integers(1, 20))
+def test_percentiles_of_blocks_are_about_those_of_all(values: list[int], cut: int) -> None:
+    """Each block knows a sample of the others, which places its own values among all."""
+    here, there = np.array(values[:cut], np.float64), np.array(values[cut:], np.float64)
+    merged = merge_percentiles(here, [(float(len(there)), sample_quantiles(there))])
+    both = percentiles(np.array(values, np.float64))[: len(here)]
+    assert merged == pytest.approx(both, abs=1.5 / len(values) + 0.05)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from vedette.engine.search.search import build_excerpts
 from vedette.index.fields import StoredPage, pack_page, unpack_page
-from vedette.index.snippets import Section, choose_sections, find_hits, split_sections, tidy_text
+from vedette.index.sections import Section, choose_sections, outline_text, split_sections
+from vedette.index.snippets import search_text, tidy_text
 from vedette.parse.html.page import parse_page
 
 FILLER = "<p>Nothing of note is said in this sentence, whatever you look for.</p>" * 40
@@ -51,7 +52,7 @@ def test_heading_counts_more_than_text() -> None:
 
 
 def test_anchors() -> None:
-    """Ids of headings, of anchors in them and of sections around them lead there; else a text fragment does."""
+    """Ids of headings, of anchors in them and of sections around them are used; otherwise a text fragment is."""
     page = store(MANUAL)
     assert search(page, "dusk") == [("Opening hours", ":~:text=Opening%20hours")]
     assert search(page, "weather")[0] == ("Weather", "empty")
@@ -64,7 +65,7 @@ def test_heading_without_text_shows_what_follows() -> None:
 
 
 def test_words_of_every_section_tell_nothing() -> None:
-    """A word that all sections have does not outweigh the one that only one has."""
+    """A word in all sections doesn't outweigh one that is in only one."""
     page = store(MANUAL.replace("Nothing of note", "Nothing of note about harbor boats"))
     assert search(page, "harbor boats fog")[0] == ("Fog", "fog")
 
@@ -93,16 +94,16 @@ PARTS = st.text("abAB \n\u0301かが\u3099#¶é", max_size=30)
 
 @given(st.lists(st.tuples(PARTS, PARTS), max_size=6), PARTS)
 def test_any_page(parts: list[tuple[str, str]], query: str) -> None:
-    """Sections are in order, apart and within the text, whatever the page; chosen ones are among them."""
+    """For any page, sections are ordered, disjoint and within the text; selected ones are among them."""
     markup = "".join(f"<h2 id=x{number}>{heading}</h2><p>{text}.</p>" for number, (heading, text) in enumerate(parts))
     page = store(markup)
-    text, hits = find_hits(page.body, [[word] for word in query.lower().split()], is_plain=page.is_plain)
+    text, found = search_text(page.body, [[word] for word in query.lower().split()], is_plain=page.is_plain)
     sections = split_sections(page, text)
     edges = [edge for part in sections for edge in (part.heading_at, part.start, part.end)]
     assert edges == sorted(edges)
     assert all(0 <= edge <= len(text) for edge in edges)
     kept = {(part.heading_at, part.heading) for part in sections}
-    assert all((part.heading_at, part.heading) in kept for part in choose_sections(sections, hits))
+    assert all((part.heading_at, part.heading) in kept for part in choose_sections(outline_text(page, text), found))
 
 
 @given(st.text(min_size=1, max_size=40), st.text(max_size=40))

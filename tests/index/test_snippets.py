@@ -46,7 +46,7 @@ def marked(piece: Snippet) -> list[str]:
     ],
 )
 def test_words_are_marked(title: str, query: str, found: list[str]) -> None:
-    """Whole words are marked, however they are spelt; characters that are words each, as one if they touch."""
+    """Whole words are marked in any spelling; adjacent characters that are words each are marked as one."""
     piece = highlight_words(title, [[word] for word in query.split()])
     assert piece.text == title
     assert marked(piece) == found
@@ -54,7 +54,7 @@ def test_words_are_marked(title: str, query: str, found: list[str]) -> None:
 
 @pytest.mark.parametrize("word", ["か\u3099っこう", "\u1112\u1161\u11ab\u1100\u116e\u11a8"])
 def test_decomposed_spellings(word: str) -> None:
-    """Kana and Hangul that come in pieces are put together and marked."""
+    """Decomposed Kana and Hangul are composed and marked."""
     piece = highlight_words(f"x {word} y", [split_words(word)])
     assert len(marked(piece)) == 1
     assert split_words(marked(piece)[0]) == split_words(word)
@@ -68,7 +68,7 @@ def test_alternatives_fill_one_slot() -> None:
 
 
 def test_most_different_words_win() -> None:
-    """A piece with more words of the query wins over an earlier one that repeats one of them."""
+    """A passage with more different words wins over an earlier one that repeats a word."""
     text = FILLER + "Gulls gulls gulls. " + FILLER * 20 + "Gulls eat fish near boats. " + FILLER * 20
     piece = snippet_of(text, [["gulls"], ["fish"], ["boats"]])
     assert marked(piece) == ["Gulls", "fish", "boats"]
@@ -77,7 +77,7 @@ def test_most_different_words_win() -> None:
 
 
 def test_nearness_then_earliness() -> None:
-    """Among pieces with the same words the tightest wins, then the first."""
+    """Of passages with the same words, the tightest wins, then the first."""
     far, near = "Gulls do not always eat fish. ", "Gulls eat fish. "
     text = FILLER * 9 + far + FILLER * 9 + near + "First. " + FILLER * 9 + near + "Second. " + FILLER * 9
     piece = snippet_of(text, [["gulls"], ["fish"]], 100)
@@ -85,7 +85,7 @@ def test_nearness_then_earliness() -> None:
 
 
 def test_sentences_and_lines() -> None:
-    """A piece begins with a sentence or a line if one begins near enough, else with a word."""
+    """A passage starts with a sentence or line if one starts nearby, otherwise with a word."""
     assert snippet_of(FILLER * 9 + "Here gulls nest. " + FILLER * 9, [["gulls"]], 60).text.startswith(
         "…Here gulls nest."
     )
@@ -97,7 +97,7 @@ def test_sentences_and_lines() -> None:
 
 
 def test_no_match_gives_the_beginning() -> None:
-    """Without any word of the query, or without a query, the text's beginning is shown."""
+    """Without a matching word, or without a query, the beginning of the text is shown."""
     queries: list[list[list[str]]] = [[["zebra"]], [[]], []]
     for wanted in queries:
         piece = snippet_of(FILLER * 20, wanted, 60)
@@ -112,7 +112,7 @@ def test_match_at_the_end() -> None:
 
 
 def test_white_space_is_collapsed() -> None:
-    """White space of all kinds becomes single spaces, and a short text is shown whole."""
+    """All kinds of white space become single spaces, and a short text is shown completely."""
     piece = snippet_of("  Sea\n\n\t gulls\u00a0\u3000 nest \r\n", [["gulls"], ["nest"]])
     assert piece == Snippet("Sea gulls nest", ((4, 9), (10, 14)))
 
@@ -126,14 +126,14 @@ def test_the_end_of_a_long_text_is_searched() -> None:
     "piece", ["a", "a ", "gulls ", "日", "\u0301", "क\u093c", "c++ ", ". ", "\n", "か\u3099", "\ud800"]
 )
 def test_monotonous_texts(piece: str) -> None:
-    """Long texts of one thing are no trouble."""
+    """Long repetitive texts are no problem."""
     found = snippet_of(piece * 200_000, [["gulls"], ["a"], ["cplusplus"], ["日"], ["が"]])
     assert len(found.text) <= 200
 
 
 @pytest.mark.parametrize("most", [*range(12), 160])
 def test_bound_is_kept(most: int) -> None:
-    """A page may say how long its snippet may be; no character more is shown, and none at all for 0."""
+    """A page can limit the length of its snippet; no longer one is shown, and none for 0."""
     for text in (FILLER * 9 + "Gulls!", "gulls", "日" * 500, "gulls" * 100, ""):
         piece = snippet_of(text, [["gulls"], ["日"]], most)
         assert len(piece.text) <= most
@@ -142,7 +142,7 @@ def test_bound_is_kept(most: int) -> None:
 
 @given(TEXTS, WANTED, st.integers(-1, 80))
 def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
-    """Whatever the text and the query, the bound holds, marks are in order and apart, and it is proper Unicode."""
+    """For any text and query, the limit holds, marks are ordered and disjoint, and the result is valid Unicode."""
     for piece in (snippet_of(text, wanted, most), highlight_words(text, wanted)):
         edges = [edge for mark in piece.marks for edge in mark]
         assert edges == sorted(set(edges))
@@ -153,7 +153,7 @@ def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
 
 @given(TEXTS, st.data())
 def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
-    """A word of a text is found in it, and nothing is marked that has no word of the query."""
+    """A word of a text is found in it, and nothing without a word of the query is marked."""
     words = split_words(text.encode("utf-8", "replace").decode())
     if words:
         word = data.draw(st.sampled_from(words))
@@ -167,7 +167,7 @@ def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
     st.lists(st.text("abc1", min_size=1, max_size=3), max_size=4),
 )
 def test_a_plain_text_is_searched_as_any_other(text: str, words: list[str]) -> None:
-    """Looking for the words finds what cutting the text into words finds."""
+    """Searching for words finds the same as splitting the text into words."""
     wanted = [[word] for word in words]
     found = highlight_words(text, wanted)
     with_an_odd_letter = highlight_words(f"{text} ß", wanted)

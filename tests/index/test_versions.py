@@ -15,6 +15,7 @@ HOST = "https://docs.example.org"
         ("/090/setup", "/10/setup.html", "/24/setup", "/setup.html"),
         ("/docs/release-1.9/setup", "/docs/release-1.18/setup"),
         ("/3.11.9/setup", "/3.11.x/setup"),
+        ("/docs/2.8/", "/docs/3.0/index.html", "/docs/"),
     ],
 )
 def test_releases_of_one_page_belong_together_in_their_order(paths: tuple[str, ...]) -> None:
@@ -35,13 +36,20 @@ def test_releases_of_one_page_belong_together_in_their_order(paths: tuple[str, .
         ("/docs/2.8/setup", "/docs/2.8/upgrade"),
         ("/docs/2.8/setup?page=1", "/docs/3.0/setup?page=2"),
         ("/a/2.8/setup", "/b/2.8/setup"),
+        ("/2/", "/3/"),
     ],
 )
 def test_numbers_that_are_no_releases_keep_pages_apart(one: str, other: str) -> None:
-    """Rooms, days, release notes, and other pages of a manual are pages of their own."""
+    """Rooms, days, release notes and different pages of a manual stay separate."""
     assert version_key_of(HOST + one, "Plan").family != version_key_of(HOST + other, "Plan").family
 
 
 def test_pages_with_other_titles_are_other_pages() -> None:
-    """The title decides where paths look like releases."""
+    """If paths look like releases, the title decides."""
     assert version_key_of(f"{HOST}/12/a", "Room 12").family != version_key_of(f"{HOST}/13/a", "Room 13").family
+
+
+def test_release_numbers_in_titles_do_not_keep_releases_apart() -> None:
+    """Manuals repeat the release in the title of every page; the page of the present release has its number, too."""
+    titled = [("2.8", "Setup — Tide 2.8"), ("3.0rc1", "Setup — Tide 3.0rc1"), ("latest", "Setup — Tide 3.1.4")]
+    assert len({version_key_of(f"{HOST}/docs/{folder}/setup", title).family for folder, title in titled}) == 1

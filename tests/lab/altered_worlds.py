@@ -1,7 +1,4 @@
-"""Worlds with the same past and another future, which show whether a policy looks ahead.
-
-A policy that knows only the past cannot tell two such worlds apart, and decides the same in both until then.
-"""
+"""Worlds with the same past and another future, to check that policies don't look ahead."""
 
 from dataclasses import replace
 from typing import NamedTuple

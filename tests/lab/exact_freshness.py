@@ -35,7 +35,7 @@ class Copies(NamedTuple):
 
 
 class CopyFreshness(NamedTuple):
-    """How current the copies were. Freshness is 1 and age 0 if no page was ever known."""
+    """How current the copies were; freshness is 1 and age 0 if no page was ever known."""
 
     freshness: float
     age_days: float
@@ -51,7 +51,7 @@ def initial_copies(history: History, begin_s: float, end_s: float) -> Copies:
 
 
 def measure_freshness(history: History, given: Copies, fetched: Copies, begin_s: float, end_s: float) -> CopyFreshness:
-    """How current the copies were between two moments."""
+    """Measure how current the copies were between two times."""
     events = _merge_events(history, given, fetched)
     pieces = _split_pieces(history, events, begin_s, end_s)
     clock = _Clock.from_pieces(pieces)
@@ -169,7 +169,7 @@ class _Clock:
         return float((np.diff(self.at) * (self.rate[:-1] > 0)).sum())
 
     def elapsed(self, begin: Floats, end: Floats) -> Floats:
-        """How much of it passes in each piece of time."""
+        """Return how much of the clock's time passes in each interval."""
         return self._integrate_until(end)[0] - self._integrate_until(begin)[0]
 
     def integrate_age(self, begin: Floats, end: Floats, since: Floats) -> Floats:
@@ -186,7 +186,7 @@ class _Clock:
 
 
 def _count_changed_fetches(history: History, events: _Events) -> tuple[int, int]:
-    """How many fetches found a change, and how many had a copy to compare with."""
+    """Count the fetches that found a change, and those that had a copy to compare with."""
     fetches = np.flatnonzero(events.is_fetch & (events.before >= 0))
     now, before = events.live[fetches], events.live[events.before[fetches]]
     digest = np.append(history.digest, np.uint64(0))  # the last is for none

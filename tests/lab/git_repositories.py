@@ -35,7 +35,7 @@ class Repository:
         return f"git:{self.path}#{name}"
 
     def tree(self, files: Mapping[bytes, bytes]) -> pygit2.Oid:
-        """A tree of files; written byte by byte, so that any name can be in it."""
+        """Return a tree of files, written byte by byte, so that it can have any name."""
         inner: dict[bytes, dict[bytes, bytes]] = {}
         rows: dict[bytes, tuple[int, pygit2.Oid]] = {}
         for path, content in files.items():

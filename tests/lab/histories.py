@@ -15,7 +15,7 @@ WORDS = ("one", "zwei", "три", "四", "\n")
 
 
 class V(NamedTuple):
-    """A version: from when on it holds, where it leads, whether it came in a wave, what it says."""
+    """A version: its start time, its links, whether it came in a wave, and its text."""
 
     at_s: float
     links: Sequence[int] = ()
@@ -33,7 +33,7 @@ class P(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What a page says from when on (in the order of time); infinity if it lives on."""
+    """The versions of a page in the order of time, and its end; infinity if it stays."""
 
     says: Sequence[tuple[float, str]]
     died_s: float = np.inf
@@ -46,7 +46,7 @@ class Kept(MemoryTexts):
     asked = 0
 
     def text(self, version: int) -> str:
-        """What a version says."""
+        """Return the text of a version."""
         self.asked += 1
         return super().text(version)
 

@@ -60,5 +60,5 @@ def compute_page_impacts(
 
 
 def sum_impact(fetched: Ints, impacts: Floats) -> float:
-    """The impact of the pages that were fetched, each counted once however often it was."""
+    """Sum the impact of the fetched pages, each counted once."""
     return float(impacts[np.unique(fetched)].sum())

@@ -33,7 +33,7 @@ def edit_times(process: ChangeProcess, birth_s: float, until_s: float) -> list[f
 
 
 def change_times(site: Site, number: int, until_s: float) -> list[float]:
-    """Every change of a page's text after its birth, up to a time, as it is served: from the last one back."""
+    """List the changes of a page's text after its birth, up to a time, by walking back from the last one served."""
     moments: list[float] = []
     while (last_s := last_text_change_s(site, number, until_s)) > site.births.birth_s(number):
         moments.append(last_s)

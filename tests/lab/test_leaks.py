@@ -25,12 +25,12 @@ def playing(chosen: Callable[[Floats, int], float]) -> Callable[[Floats], list[L
 
 
 def honest(world: Floats, step: int) -> float:
-    """Decides by what was."""
+    """Decide by the past."""
     return float(world[:step].sum())
 
 
 def cheat(world: Floats, step: int) -> float:
-    """Decides by what comes next."""
+    """Decide by the future."""
     return float(world[min(step + 1, STEPS - 1)])
 
 
@@ -39,7 +39,7 @@ WORLD = rng_for(1, "past").random(STEPS)
 
 @given(st.integers(1, STEPS - 1))
 def test_an_honest_policy_has_no_leak(at: int) -> None:
-    """Decisions from the past are the same whatever comes."""
+    """Decisions based on the past are the same for any future."""
     assert find_first_leak(playing(honest), WORLD, altered, at) is None
 
 

@@ -58,7 +58,7 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("agent", PEOPLE)
 def test_a_browser_is_a_person(agent: str) -> None:
-    """Browsers of all makes are counted, also on a telephone whose name ends in the letters of a robot."""
+    """Browsers of all makes are counted, even on a phone whose name ends in "bot"."""
     assert check_request(agent, {"accept": "text/html", "sec-fetch-mode": "navigate"}) == ""
 
 
@@ -70,7 +70,7 @@ def test_a_program_that_says_so_is_not(agent: str) -> None:
 
 
 def test_nobody_is_not_a_person() -> None:
-    """Browsers always say what they are."""
+    """A request without a User-Agent is excluded, because browsers always send one."""
     assert check_request("", {})
     assert check_request("  ", {})
 
@@ -86,13 +86,13 @@ def test_nobody_is_not_a_person() -> None:
     ],
 )
 def test_what_a_browser_fetches_ahead_was_not_asked_for(name: str, value: str) -> None:
-    """A page that a browser guessed at was perhaps never looked at."""
+    """A prefetched page may never have been looked at."""
     assert "ahead" in check_request(PEOPLE[0], {name: value})
     assert check_request(PEOPLE[0], {name: "navigate"}) == ""
 
 
 def test_a_click_takes_a_moment_and_not_a_week() -> None:
-    """No one reads results in a hundredth of a second; and what comes days later is someone's saved page."""
+    """No one clicks within a hundredth of a second, and a click days later comes from a saved page."""
     assert [check_event("click", after_s) for after_s in (0.0, -5.0, 2.0, 3600.0)] == ["too quick", "too quick", "", ""]
     assert [check_event("view", after_s) for after_s in (0.0, 3600.0)] == ["", ""]
     assert [check_event(kind, 7 * 86_400.0) for kind in ("view", "click")] == ["too late", "too late"]
@@ -101,20 +101,20 @@ def test_a_click_takes_a_moment_and_not_a_week() -> None:
 
 
 def test_an_hour_has_room_for_so_many() -> None:
-    """Beyond the limits, and only there, the reason names the limit."""
+    """Beyond the limits, and only then, the reason names the limit."""
     assert check_hourly_rate(MAX_SEARCHES_PER_HOUR, MAX_CLICKS_PER_HOUR) == ""
     assert str(MAX_SEARCHES_PER_HOUR) in check_hourly_rate(MAX_SEARCHES_PER_HOUR + 1, 0)
     assert "clicks" in check_hourly_rate(0, MAX_CLICKS_PER_HOUR + 1)
 
 
 def test_a_steady_person_is_never_doubted() -> None:
-    """Someone who searches every two seconds for an hour is tireless, not a program."""
+    """Someone who searches every two seconds for an hour is not a bot."""
     pace = RateMeter()
     assert {pace.count("ab", "search", second) for second in range(0, 3600, 2)} == {""}
 
 
 def test_a_program_is_doubted_and_forgiven() -> None:
-    """A hundred a second is no one; others are not to blame for it, and after some minutes it is forgotten."""
+    """A hundred searches a second are a bot; others aren't affected, and it is forgotten after some minutes."""
     pace = RateMeter()
     told = [pace.count("ab", "search", number / 100) for number in range(500)]
     assert told[0] == ""
@@ -136,5 +136,5 @@ def test_memory_of_paces_is_bounded() -> None:
 
 @given(st.text(), st.dictionaries(st.sampled_from(["purpose", "sec-purpose", "x-moz", "other"]), st.text()))
 def test_no_header_breaks_it(agent: str, headers: dict[str, str]) -> None:
-    """Whatever is sent, the answer is a short reason or none."""
+    """Any header gives a short reason or none."""
     assert len(check_request(agent, headers)) < 60

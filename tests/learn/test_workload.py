@@ -135,7 +135,7 @@ SEEDS = range(20)
 
 @pytest.mark.parametrize(("per_day", "days", "kinds"), [(40.0, 30, 200), (100.0, 14, 20_000), (300.0, 4, 500)])
 def test_noise_raises_no_alarm(per_day: float, days: int, kinds: int) -> None:
-    """Where nothing changes, at most one look in twenty names a query as rising, and none a drift."""
+    """If nothing changes, at most one run in twenty lists a rising query, and none reports a drift."""
     rising = drifting = 0
     for seed in SEEDS:
         workload = build_workload(traffic(seed, per_day, days, kinds))
@@ -190,7 +190,7 @@ def test_drift_is_between_the_same_and_nothing_in_common() -> None:
 
 
 def lines_of(*lines: str) -> list[ImportedQuery | InvalidLine]:
-    """What a small file says."""
+    """Parse a small file."""
     return list(parse_queries(lines, NOW_S))
 
 

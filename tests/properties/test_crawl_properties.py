@@ -36,7 +36,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A web, and what a crawl of it must keep to."""
+    """A web, and the rules that a crawl of it must follow."""
 
     web: MemoryWeb
     files: dict[str, File]
@@ -85,7 +85,7 @@ def _served(host: str, file: File) -> dict[str, Served | Server]:
 
 
 def drive_of(world: World, **settings: object) -> Drive:
-    """All of it, with two workers, begun."""
+    """Start a crawl of it with two fetchers."""
     starts = [f"https://{host}/" for host in HOSTS]
     rules = rules_for(*starts, delay_s=world.delay_s, address_delay_s=world.address_delay_s, **settings)
     return Drive(world.web, rules, room=3, start_s=START_S).begin()
@@ -113,7 +113,7 @@ def check_rests(world: World, log: list[Asked]) -> None:
 
 
 def seen_before_death(log: list[Asked], died_s: float) -> list[Asked]:
-    """The log with answers that no one waited for cut off where their asker died: its sockets went with it."""
+    """Return the log with answers cut off that a dead fetcher could not receive."""
     return [replace(each, ended_s=min(each.ended_s, died_s)) if each.sent_s <= died_s else each for each in log]
 
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from vedette.frontier.queues import FAIR_TURN, Frontier, TakenItem
+from vedette.frontier.back_queues import FAIR_TURN, Frontier, TakenItem
 
 HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
 
@@ -27,7 +27,7 @@ hosts = st.sampled_from(list(HOSTS))
 
 @dataclass(slots=True)
 class Thing:
-    """What waits at a host; ``joined`` numbers the moments at which things came into a queue."""
+    """An item that waits at a host; ``joined`` numbers the times at which items joined a queue."""
 
     item: int
     worth: float
@@ -53,11 +53,11 @@ class Model:
     overtaken: Counter[str] = field(default_factory=Counter)
 
     def best(self) -> Thing | None:
-        """What comes first."""
+        """Return the first item."""
         return min(self.things, key=lambda thing: (-thing.worth, thing.joined), default=None)
 
     def wants(self, now_s: float) -> bool:
-        """Whether only its address keeps it waiting."""
+        """Check whether it waits only for its address."""
         return self.out is None and self.ready_s <= now_s and bool(self.things)
 
     def first_s(self) -> float:
@@ -141,7 +141,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(name=hosts)
     def clear(self, name: str) -> None:
-        """What waits for a host is given back, the best first."""
+        """Return everything that waits for a host, best first."""
         host = self.hosts[name]
         expected = sorted(host.things, key=lambda thing: (-thing.worth, thing.joined))
         assert self.frontier.clear(name) == [thing.item for thing in expected]
@@ -161,7 +161,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @invariant()
     def numbers_agree(self) -> None:
-        """Nothing is lost and nothing is counted twice."""
+        """Check that nothing is lost or counted twice."""
         out = [name for name, host in self.hosts.items() if host.out is not None]
         assert self.frontier.busy == len(out)
         assert len(self.frontier) == sum(len(host.things) for host in self.hosts.values())
@@ -175,7 +175,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert first_s == inf or (next_s is not None and next_s <= first_s)
 
     def teardown(self) -> None:
-        """In the end every thing that was added is taken once, whatever happened before."""
+        """Check that every item is taken exactly once, whatever happened before."""
         for name, host in self.hosts.items():
             if host.out is not None:
                 self.ended[host.out.item] += 1
@@ -199,7 +199,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self._check_fair(taken.host)
 
     def _check_fair(self, name: str) -> None:
-        """Worth decides whose turn it is, but no one is overtaken forever while its time has come."""
+        """Check that worth decides whose turn it is, and that no due host is overtaken forever."""
         taken = self.hosts[name]
         taken.overtaken.clear()
         for neighbour in self.hosts.values():
@@ -208,12 +208,12 @@ class FrontierMachine(RuleBasedStateMachine):
                 assert neighbour.overtaken.total() <= FAIR_TURN * len(HOSTS)
 
     def _not_asked(self, name: str) -> None:
-        """Taken and dropped: the address was not used, so no one was overtaken."""
+        """Take an item and drop it: the address was not used, so no one was overtaken."""
         for host in self.hosts.values():
             host.overtaken[name] -= host.overtaken[name] > 0
 
     def _end(self, data: st.DataObject) -> tuple[str, Model, Thing]:
-        """One of the things that are out comes to its end."""
+        """Complete one of the items in flight."""
         name = data.draw(st.sampled_from([name for name, host in self.hosts.items() if host.out is not None]))
         host = self.hosts[name]
         thing, host.out, host.address.busy = host.out, None, None

@@ -54,7 +54,7 @@ class Model:
         return sorted((front, ids) for (name, front), ids in self.queues.items() if name == host and ids)
 
     def in_order_of_ids(self) -> "Model":
-        """What a scan of the rows brings back."""
+        """Return the result of a scan of the rows."""
         for ids in self.queues.values():
             ids.sort()
         return self
@@ -134,7 +134,7 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule(roll_back=st.booleans())
     def crash(self, *, roll_back: bool) -> None:
-        """Memory is gone, and with it what was not committed."""
+        """Drop memory and everything that was not committed."""
         if roll_back:
             self.connection.rollback()
         else:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.policy import rng_for
-from vedette.refresh.freshness_index import announced_worth, index_wait_days, index_worth, solve_announced
+from vedette.refresh.freshness_index import announced_worth, index_wait_days, solve_announced, staleness_worth
 
 positive = st.floats(1e-6, 1e6)
 
@@ -22,7 +22,7 @@ def test_after_the_wait_a_fetch_is_worth_its_price(rate: float, weight: float, p
     price = part * weight / rate
     wait = index_wait_days(ones(rate), ones(weight), ones(price))
     assert np.isfinite(wait).all()
-    assert index_worth(ones(rate), ones(weight), wait) == pytest.approx(price, rel=1e-6)
+    assert weight / rate * staleness_worth(rate * wait) == pytest.approx(price, rel=1e-6)
 
 
 @given(rate=positive, weight=positive, above=st.floats(1.0, 1e6))

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -16,6 +16,7 @@ from vedette.learn.workload import Drift, Mover, RisingQuery
 from vedette.model import Site
 from vedette.web.app import create_app
 from vedette.web.commands.commands import Command, CommandResult, ReplaceToken, Undo
+from vedette.web.console.ports.cluster import ClusterService
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import (
     BudgetReport,
@@ -150,39 +151,39 @@ class SmallWatch:
         self.is_kept = True
 
     def get_crawl_status(self) -> CrawlStatus:
-        """As set."""
+        """Return the test's value."""
         return self.crawl_now
 
     def list_hosts(self) -> HostList:
-        """As set."""
+        """Return the test's value."""
         return HostList(self.host_rows, len(self.host_rows))
 
     def get_refresh_status(self) -> RefreshStatus:
-        """As set."""
+        """Return the test's value."""
         return self.refresh_now
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """As set."""
+        """Return the test's value."""
         return self.discovery_now
 
     def get_budget_report(self, _days: int) -> BudgetReport:
-        """As set, whatever the days."""
+        """Return the test's value, for any number of days."""
         return self.budget_now
 
     def get_runtime_settings(self) -> RuntimeSettings:
-        """As set."""
+        """Return the test's value."""
         return self.machine_now
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
-        """As set, since then."""
+        """Return the test's values since a time."""
         return [point for point in self.won if point[0] >= since_s]
 
     def get_search_stats(self, _since_s: float) -> SearchStats:
-        """As set, whatever the time."""
+        """Return the test's value, for any time."""
         return self.asked
 
     def count_filtered(self) -> Mapping[str, int]:
-        """As set, whatever the time."""
+        """Return the test's value, for any time."""
         return self.asked.totals.filtered
 
     def get_storage_status(self) -> StorageStatus:
@@ -192,7 +193,7 @@ class SmallWatch:
         return StorageStatus(parts, 50 * 10**9, 10**9, 8 * 10**9, 30, 30, "data")
 
     def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
-        """As set, since then."""
+        """Return the test's values since a time."""
         return [point for point in self.series.get(name, []) if point[0] >= since_s][-most:]
 
     def get_latest_values(self) -> Mapping[str, float]:
@@ -200,7 +201,7 @@ class SmallWatch:
         return {name: points[-1][1] for name, points in self.series.items() if points}
 
     def is_recording(self) -> bool:
-        """As set."""
+        """Return the test's value."""
         return self.is_kept
 
 
@@ -229,7 +230,7 @@ class SmallDesk:
         return SitePreview(site.start.split("/")[2], "192.0.2.1", robots, ())
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
-        """As set, by id; requests are recorded."""
+        """Return the test's values by id, and record the request."""
         self.asked.append(which)
         rows = [row for row in self.listed if row.id > after][:most]
         last, known = (rows[-1].id if rows else after), (self.listed[-1].id if self.listed else 0)
@@ -240,15 +241,15 @@ class SmallDesk:
         return RemovalImpact(9, 5)
 
     def explain_url(self, url: str) -> dict[str, Any]:
-        """As set."""
+        """Return the test's value."""
         return {"url": url, **self.told}
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
-        """As set."""
+        """Return the test's value."""
         return self.hosts[:most]
 
     def list_rules(self) -> list[StoredRule]:
-        """As set."""
+        """Return the test's value."""
         return self.kept_rules
 
 
@@ -256,11 +257,18 @@ class Console:
     """A client of a whole application with a console. ``wall_s`` and ``clock_s`` are its times."""
 
     def __init__(
-        self, serve: Serve | None = None, desk: SiteService | None = None, reports: ReportStore = NO_REPORTS
+        self,
+        serve: Serve | None = None,
+        desk: SiteService | None = None,
+        reports: ReportStore = NO_REPORTS,
+        cluster: ClusterService | None = None,
+        get_gap: Callable[[], str] = str,
     ) -> None:
         self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
         self.wall_s, self.clock_s = WALL_S, 0.0
-        parts = ConsoleServices(self.operator, self.watch, self.desk, lambda: self.wall_s, reports)
+        parts = ConsoleServices(
+            self.operator, self.watch, self.desk, lambda: self.wall_s, reports, cluster=cluster, get_gap=get_gap
+        )
         self.app = create_app(
             SmallSearch(),
             serve or Serve(rate=Rate(0, 1.0)),
@@ -271,7 +279,7 @@ class Console:
         self.client = self.another()
 
     def another(self, address: str = "192.0.2.1") -> TestClient:
-        """Someone else's browser."""
+        """Return the browser of another user."""
         return TestClient(self.app, ADDRESS, follow_redirects=False, client=(address, 50_000))
 
     def sign_in(self, client: TestClient | None = None, token: str = TOKEN, place: str = "") -> Any:
@@ -280,7 +288,7 @@ class Console:
         return (client or self.client).post("/console/signin", data=form, headers=OURS)
 
     def mark(self) -> str:
-        """What forms of the session carry."""
+        """Return the token in the forms of the session."""
         found = re.search(r'name="csrf" value="([^"]+)"', self.client.get("/console/").text)
         assert found is not None
         return found[1]
@@ -290,8 +298,13 @@ class Console:
         return self.client.post(path, data={"csrf": self.mark(), **fields}, headers=OURS)
 
 
-def signed_in(desk: SiteService | None = None, reports: ReportStore = NO_REPORTS) -> Console:
-    """A console with an operator who is signed in."""
-    console = Console(desk=desk, reports=reports)
+def signed_in(
+    desk: SiteService | None = None,
+    reports: ReportStore = NO_REPORTS,
+    cluster: ClusterService | None = None,
+    get_gap: Callable[[], str] = str,
+) -> Console:
+    """Return a console with a signed-in operator."""
+    console = Console(desk=desk, reports=reports, cluster=cluster, get_gap=get_gap)
     assert console.sign_in().status_code == 303
     return console

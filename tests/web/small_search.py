@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from tests.tree_runs import PATIENCE_S
+
 from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.config import Serve
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, encode_event
@@ -56,12 +58,13 @@ class Panic(BaseException):
 
 
 class SmallSearch:
-    """Finds the pages whose title has the query in it, of those allowed; "boom" and "panic" are faults.
+    """Finds the allowed pages with the query in their titles; "boom" and "panic" are faults.
 
-    An empty query finds all of them, whatever the site: as a query could that names sites by itself.
+    An empty query finds all pages of any site.
     """
 
     failing: tuple[FailingProcess, ...] = ()
+    exceeded: int = 0
 
     def __init__(self, pages: Sequence[SearchResult] = PAGES) -> None:
         self.pages = pages
@@ -119,8 +122,12 @@ class SmallSearch:
         return SITES
 
     def list_failing(self) -> tuple[FailingProcess, ...]:
-        """No process fails, unless a test says so."""
+        """Return no failing process, unless the test sets one."""
         return self.failing
+
+    def count_exceeded(self) -> int:
+        """Addresses and domains over their limit."""
+        return self.exceeded
 
     def get_incomplete_reason(self) -> str:
         """It is not."""
@@ -203,7 +210,7 @@ def served(
     thread.start()
 
     def ask(target: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: bytes = b"") -> Heard:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
             connection.request(method, target, body or None, dict(headers or {}))
             answer = connection.getresponse()
@@ -216,7 +223,7 @@ def served(
         yield ask, port
     finally:
         server.should_exit = True
-        thread.join(300)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
 
 
@@ -226,5 +233,5 @@ def made_key(name: str, *scopes: str, sites: Sequence[str] = ()) -> tuple[str, K
 
 
 def bearer(secret: str) -> dict[str, str]:
-    """How a program shows a key."""
+    """Return the authorization header with a key."""
     return {"Authorization": f"Bearer {secret}"}

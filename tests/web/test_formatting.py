@@ -14,7 +14,7 @@ ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True)
 
 
 def plain(text: str) -> str:
-    """The text with ordinary spaces, as it reads."""
+    """Return the visible text with ordinary spaces."""
     return text.replace(words.THIN, " ")
 
 
@@ -33,13 +33,13 @@ def plain(text: str) -> str:
         (-500, "just now"),
     ],
 )
-def test_ages_are_told_as_people_do(seconds: float, said: str) -> None:
+def test_ages_have_a_fitting_unit(seconds: float, said: str) -> None:
     """The unit fits the age, and the future is shown as now."""
     assert plain(words.ago(1e9, 1e9 - seconds)) == said
 
 
 @given(ANY_NUMBER, ANY_NUMBER)
-def test_no_time_is_too_strange_to_be_told(now_s: float, then_s: float) -> None:
+def test_any_time_has_a_text(now_s: float, then_s: float) -> None:
     """Whatever a clock or a page says, there are words; a time that no calendar has is left out."""
     assert words.ago(now_s, then_s)
     assert bool(words.exact(then_s)) == bool(words.day(then_s)) == bool(words.stamp(then_s))
@@ -51,7 +51,7 @@ def test_the_first_centuries_have_four_digits() -> None:
 
 
 @given(st.integers())
-def test_numbers_lose_nothing_but_gain_spaces(count: int) -> None:
+def test_numbers_are_grouped_in_thousands(count: int) -> None:
     """Without its thin spaces a number is what it was, and no group has more than three digits."""
     shown = words.number(count)
     assert int(shown.replace(words.THIN, "")) == count

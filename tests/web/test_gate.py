@@ -1,4 +1,4 @@
-"""Console and commands are served only under our own names, whatever names resolve here."""
+"""Console and commands are served only under our own host names, whatever resolves here."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ FOREIGN = ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", "local
 
 
 def parts() -> ConsoleServices:
-    """A console on small things."""
+    """A console with small data."""
     return ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk())
 
 
@@ -29,7 +29,7 @@ def ask() -> Iterator[Ask]:
 
 @pytest.fixture(scope="module")
 def named() -> Iterator[Ask]:
-    """One that has two names."""
+    """A server with two names."""
     serve = Serve(rate=Rate(0, 1.0), address="https://search.example.org", hosts=("Find.example.org",))
     with served(serve, lambda: [KEY], console=parts()) as (ask, _):
         yield ask
@@ -37,8 +37,8 @@ def named() -> Iterator[Ask]:
 
 @pytest.mark.parametrize("host", FOREIGN)
 @pytest.mark.parametrize("path", GUARDED)
-def test_a_foreign_name_opens_nothing_of_the_operators(ask: Ask, path: str, host: str) -> None:
-    """Not even the sign-in page; and the error says what to do if the name is one's own."""
+def test_the_console_refuses_foreign_host_names(ask: Ask, path: str, host: str) -> None:
+    """Not even the sign-in page; the error says what to do if the name is yours."""
     heard = ask(path, {"Host": host, **bearer(SECRET)})
     assert heard.status == 421
     assert b"serve.hosts" in heard.body
@@ -46,31 +46,31 @@ def test_a_foreign_name_opens_nothing_of_the_operators(ask: Ask, path: str, host
 
 @pytest.mark.parametrize("host", OURS)
 def test_an_address_and_this_machine_are_no_foreign_names(ask: Ask, host: str) -> None:
-    """No name can be made to lead elsewhere where there is none."""
+    """An IP address can't be made to resolve elsewhere."""
     assert ask("/console/signin", {"Host": host}).status == 200
     assert ask("/api/v1/actions", {"Host": host, **bearer(SECRET)}).status == 200
 
 
 def test_an_order_under_a_foreign_name_is_not_carried_out(ask: Ask) -> None:
-    """For programs the refusal is JSON."""
+    """Programs get JSON."""
     headers = {"Host": "evil.example", "Content-Type": "application/json", **bearer(SECRET)}
     heard = ask("/api/v1/orders", headers, "POST", b'{"order": "pause_site", "site": "https://docs.example.org/"}')
     assert heard.complaint == (421, "foreign_host", None)
 
 
 @pytest.mark.parametrize("path", ["/", "/search?q=lag", "/api/v1/search?q=lag", "/healthz", "/privacy"])
-def test_searching_goes_by_any_name(ask: Ask, path: str) -> None:
-    """Who may search is decided elsewhere."""
+def test_search_works_with_any_host_name(ask: Ask, path: str) -> None:
+    """Access to search is decided elsewhere."""
     assert ask(path, {"Host": "any.example"}).status == 200
 
 
 @pytest.mark.parametrize("host", ["search.example.org", "SEARCH.example.org.:443", "find.example.org", "127.0.0.1"])
-def test_names_that_were_told_are_ours(named: Ask, host: str) -> None:
-    """Of the address, and of the configured list."""
+def test_configured_host_names_are_accepted(named: Ask, host: str) -> None:
+    """Those of the address and of the configured list."""
     assert named("/console/signin", {"Host": host}).status == 200
 
 
 @pytest.mark.parametrize("host", ["example.org", "www.search.example.org", "search.example.org.evil.example"])
 def test_names_beside_those_are_not(named: Ask, host: str) -> None:
-    """Neither those above nor those below."""
+    """Neither parent nor child domains."""
     assert named("/console/signin", {"Host": host}).status == 421

@@ -1,4 +1,4 @@
-"""The privacy page is true for this server, for any visitor."""
+"""The privacy page is accurate for this server and any visitor."""
 
 import re
 
@@ -14,12 +14,12 @@ OPEN = Serve(rate=Rate(0, 1.0))
 
 
 def said(ask: Ask, path: str = "/privacy") -> str:
-    """What a reader sees of a page."""
+    """Return the visible text of a page."""
     return " ".join(first(LexborHTMLParser(ask(path, BROWSER).body.decode()), "main").text().split())
 
 
 def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
-    """So a visitor can have everything under it deleted, with the command shown there."""
+    """So visitors can have everything under it deleted, with the command shown there."""
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         ask("/search?q=lag", BROWSER)
@@ -31,23 +31,23 @@ def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
 
 
 @pytest.mark.parametrize(("days", "words"), [(30, "deleted after 30 days"), (1, "deleted after 1 day.")])
-def test_it_says_for_how_long(days: int, words: str) -> None:
-    """In days, as they are set."""
+def test_the_page_shows_the_retention_period(days: int, words: str) -> None:
+    """In days, as configured."""
     with served(OPEN, recording=recording_to(HeldLog(), keep_days=days)) as (ask, _):
         assert words in said(ask).replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def test_where_nothing_is_kept_it_says_so() -> None:
-    """No mark is made, and nothing else is claimed."""
+def test_the_page_says_if_nothing_is_stored() -> None:
+    """No hash is computed, and nothing else is claimed."""
     with served(OPEN) as (ask, _):
         told = said(ask)
-    assert "This search engine records no searches" in told
+    assert "This search engine does not record searches" in told
     assert "vedette forget" not in told
     assert "visitor hash" not in told
 
 
-def test_every_page_leads_there_and_nobody_needs_a_key() -> None:
-    """Before signing in one can read what that means."""
+def test_every_page_links_to_it_and_no_key_is_needed() -> None:
+    """Visitors can read it before they sign in."""
     with served(Serve(access="token", rate=Rate(0, 1.0))) as (ask, _):
         assert b'href="/privacy"' in ask("/signin").body
         assert ask("/privacy").status == 200

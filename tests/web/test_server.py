@@ -1,4 +1,4 @@
-"""One address cannot take all the room there is for connections, and no one loses an answer by that."""
+"""One address can't use up all connections, and no one loses a response because of that."""
 
 import socket
 import threading
@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
+from tests.tree_runs import PATIENCE_S
 
 from vedette.web import server
 from vedette.web.server import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimiter, bind, create_server
@@ -16,11 +17,10 @@ from vedette.web.server import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimit
 MANY = MAX_CONNECTIONS + 50
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"
-PATIENCE_S = 300.0
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """An application that reads all it is sent, and then answers."""
+    """An application that reads the whole body and then responds."""
     while (await receive()).get("more_body"):
         pass
     await PlainTextResponse("here")(scope, receive, send)
@@ -28,7 +28,7 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 @contextmanager
 def running(*trusted: str) -> Iterator[int]:
-    """The real server around it on a free port."""
+    """Run the real server with it on a free port."""
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
     serving = create_server(echo, trusted)
@@ -43,14 +43,14 @@ def running(*trusted: str) -> Iterator[int]:
 
 
 def opened(stack: ExitStack, port: int, source: str, said: bytes = b"") -> socket.socket:
-    """A connection from an address of this machine, on which something was sent."""
+    """Open a connection from a local address and send something."""
     made = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S, (source, 0)))
     made.sendall(said)
     return made
 
 
 def heard(connection: socket.socket) -> bytes:
-    """What comes first; nothing if the other side has ended it."""
+    """Return what arrives first; nothing if the other side closed the connection."""
     try:
         return connection.recv(4096)
     except ConnectionResetError:
@@ -61,7 +61,7 @@ def heard(connection: socket.socket) -> bytes:
     ("said", "many"), [(b"", 2 * MAX_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MAX_PER_ADDRESS)]
 )
 def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes, many: int) -> None:
-    """Even more than there is room for in all: its oldest are ended, and everyone else is answered at once."""
+    """Even with more than the total limit, its oldest are closed, and everyone else gets a response."""
     with running() as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", said) for _ in range(many)]
         assert heard(crowd[0]) == b""
@@ -69,8 +69,8 @@ def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes,
         assert b"200 OK" in heard(opened(stack, port, "127.0.0.2", WHOLE))
 
 
-def test_a_trusted_proxy_speaks_for_many() -> None:
-    """Its connections are not counted, however many are open."""
+def test_connections_of_a_trusted_proxy_are_unlimited() -> None:
+    """Its connections are not limited."""
     with running("127.0.0.2", "10.0.0.0/8") as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MAX_PER_ADDRESS)]
         assert all(b"200 OK" in heard(each) for each in crowd)
@@ -85,16 +85,16 @@ class Guest:
         self.idle, self.left = idle, False
 
     def is_idle(self) -> bool:
-        """As made."""
+        """Return the configured value."""
         return self.idle
 
     def close_now(self) -> None:
-        """Noted."""
+        """Record it."""
         self.left = True
 
 
-def test_whoever_is_being_answered_stays() -> None:
-    """The oldest idle one leaves; where none is idle, the newcomer does not enter."""
+def test_active_connections_are_never_closed() -> None:
+    """The oldest idle connection is closed; if none is idle, the new one is rejected."""
     crowd = ConnectionLimiter(most=3)
     busy, idle, other = Guest(idle=False), Guest(idle=True), Guest(idle=False)
     assert all(crowd.admit(each, "192.0.2.1") for each in (busy, idle, other))
@@ -106,7 +106,7 @@ def test_whoever_is_being_answered_stays() -> None:
 
 
 def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> None:
-    """An IPv6 visitor has more addresses than anyone can count; and nothing is kept of who has left."""
+    """An IPv6 visitor has countless addresses; nothing is stored about closed connections."""
     crowd = ConnectionLimiter(most=1)
     first, second = Guest(idle=True), Guest(idle=True)
     assert crowd.admit(first, "2001:db8::1")
@@ -122,7 +122,7 @@ def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> Non
 
 
 def send_slowly(port: int, path: str, size: int) -> bytes:
-    """Send a body in pieces with pauses; what is answered, or what was answered before the connection broke."""
+    """Send a body slowly in pieces; return the response, even if the connection broke."""
     head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode()
     with ExitStack() as stack:
         connection = opened(stack, port, "127.0.0.1", head)
@@ -137,7 +137,7 @@ def send_slowly(port: int, path: str, size: int) -> bytes:
 
 @pytest.mark.parametrize("path", ["/indexnow", "/push/token"])
 def test_a_slow_sender_may_push_two_mebibytes(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """As much as the documentation promises, and longer than any other request may take."""
+    """As the documentation promises, and longer than any other request may take."""
     monkeypatch.setattr(server, "REQUEST_TIMEOUT_S", 0.2)
     with running() as port:
         assert b"here" in send_slowly(port, path, 2 << 20)

@@ -8,9 +8,15 @@ judge and the crawler, given equal values, agree on the time wherever they run.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from vedette.errors import UsageError
+
+# Smaller differences are the slow corrections of a time service.
+MIN_STEP_S = 1.0
 
 
 def _measure_unix_ahead_s() -> float:
@@ -58,8 +64,30 @@ class Clock:
         """Convert a duration in world seconds to wall seconds."""
         return world_s / self.speed
 
+    def describe_boot(self) -> str:
+        """Return which boot of the machine this is and when it was by this clock, for ``measure_step_s``."""
+        return f"{_read_boot_id()} {self.wall_now() - time.clock_gettime(time.CLOCK_BOOTTIME)!r}"
+
+    def measure_step_s(self, boot: str) -> float | None:
+        """Return how far (world time) the clock was set back since ``describe_boot`` returned a text, also meanwhile.
+
+        None if the machine was started since: then no clock can tell.
+        """
+        id_, _, booted_s = boot.partition(" ")
+        if id_ != _read_boot_id():
+            return None
+        step_s = float(booted_s) - float(self.describe_boot().partition(" ")[2])
+        return step_s * self.speed if step_s >= MIN_STEP_S else 0.0
+
     def __str__(self) -> str:
         return f"{self.wall_start_s!r},{self.world_start_s!r},{self.speed!r},{self.ahead_s!r}"
+
+
+@cache
+def _read_boot_id() -> str:
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    return ""
 
 
 def start_clock(world_start_s: float, speed: float) -> Clock:
@@ -82,5 +110,7 @@ def parse_clock(text: str) -> Clock:
     try:
         wall_start_s, world_start_s, speed, ahead_s = map(float, text.split(","))
     except ValueError:
-        raise UsageError(f'clock "{text}": expected the four numbers that the first process printed') from None
+        raise UsageError(
+            f'clock "{text}": expected the four comma-separated numbers printed by the first process'
+        ) from None
     return Clock(wall_start_s, world_start_s, speed, ahead_s)

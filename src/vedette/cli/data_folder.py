@@ -1,4 +1,9 @@
-"""The data folder that a command line names: opening it, its configuration, running commands on it."""
+"""The data folder that a command line names: opening it, its configuration, running commands on it.
+
+What opens or changes a folder is imported where it is used: commands that only read should start at once.
+"""
+
+from __future__ import annotations
 
 import argparse
 import json
@@ -8,23 +13,20 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from vedette.adapters.crawl_store.data_folder import open_for_write
-from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.adapters.crawl_store.store import SiteRow
-from vedette.api import CrawlOptions, DataFolder, build_settings, open_folder
-from vedette.config import Config, load, override_by_environment
-from vedette.config.site_settings import SiteTable, describe_settings
-from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
 from vedette.model import Site
-from vedette.runtime.commands.client import check_crawled
-from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.setting_commands import CONTACT, load_overrides
-from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import AddSite, Command, PauseSite, SetMachine, SetSite
+
+if TYPE_CHECKING:
+    from vedette.adapters.crawl_store.store import SiteRow
+    from vedette.api import CrawlOptions, DataFolder
+    from vedette.config import Config
+    from vedette.config.site_settings import SiteTable
+    from vedette.runtime.cluster.client import ClusterClient
+    from vedette.runtime.processes.settings import RuntimeSettings
+    from vedette.web.commands.ads_commands import AdCommand
+    from vedette.web.commands.commands import Command
 
 ACTOR = "the command line"
 CONFIG_FILE = "vedette.toml"
@@ -35,17 +37,23 @@ def load_config(options: argparse.Namespace) -> Config:
 
     Environment variables take precedence over the file.
     """
+    from vedette.config import load, override_by_environment
+
     file = options.config or (Path(CONFIG_FILE) if Path(CONFIG_FILE).exists() else None)
     return override_by_environment(load(file), os.environ)
 
 
 def open_data_folder(options: argparse.Namespace) -> DataFolder:
     """Open the data folder that the command line or the configuration names, for anything but a crawl."""
+    from vedette.api import open_folder
+
     return open_folder(data_folder(options), actor=ACTOR)
 
 
 def open_for_crawl(options: argparse.Namespace) -> DataFolder:
     """Open the data folder of the command line for a crawl, with all settings of the machine."""
+    from vedette.api import open_folder
+
     return open_folder(options.data, config=load_config(options), actor=ACTOR)
 
 
@@ -54,13 +62,31 @@ def data_folder(options: argparse.Namespace) -> Path:
     return Path(options.data) if options.data is not None else load_config(options).store.data
 
 
+def open_cluster(options: argparse.Namespace) -> ClusterClient | None:
+    """Return the cluster that the command line uses instead of a data folder; None without ``--cluster``."""
+    if not getattr(options, "cluster", False):
+        return None
+    from vedette.adapters.registry.database import DSN_ENV
+    from vedette.runtime.cluster.client import ClusterClient
+
+    if not (dsn := os.environ.get(DSN_ENV, "")):
+        raise UsageError(
+            f"--cluster: set {DSN_ENV} to the cluster's PostgreSQL connection string, postgresql://USER@HOST/DATABASE"
+        )
+    return ClusterClient(dsn)
+
+
 def crawled_folder(options: argparse.Namespace) -> Path:
     """Return the path of the data folder; raise an error if it has no crawl, without creating it."""
+    from vedette.runtime.commands.client import check_crawled
+
     return check_crawled(data_folder(options))
 
 
 def read_sites(options: argparse.Namespace) -> tuple[Site, ...]:
     """Return the sites that the command line names, with the scope options that it gives."""
+    from vedette.discover.urls.scope import read_site
+
     scope, include, exclude = options.scope, tuple(options.include), tuple(options.exclude)
     return tuple(read_site(text, scope=scope, include=include, exclude=exclude) for text in options.sites)
 
@@ -71,13 +97,15 @@ def crawl_options(options: argparse.Namespace) -> CrawlOptions:
         "contact": options.contact,
         "delay": options.delay,
         "allow_private": options.allow_private,
-        "connect_to": [line for text in options.connect_to for line in _read_detours(text)],
+        "connect_to": [line for text in options.connect_to for line in read_detours(text)],
         "speed": options.speed,
     }
 
 
 def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
     """Return the runtime settings of a process tree that runs on the data folder until it is stopped."""
+    from vedette.api import build_settings
+
     return build_settings(open_for_crawl(options).config, (), **crawl_options(options))
 
 
@@ -91,6 +119,10 @@ def apply_configured_sites(options: argparse.Namespace) -> None:
 
 def take_back_contact(options: argparse.Namespace) -> None:
     """Let a contact on the command line replace one that was set in the console or with ``vedette set``."""
+    from vedette.adapters.crawl_store.reader import open_state_reader
+    from vedette.runtime.commands.setting_commands import CONTACT, load_overrides
+    from vedette.web.commands.commands import SetMachine
+
     folder = data_folder(options)
     if options.contact is None or not (folder / "format").exists():
         return
@@ -105,12 +137,18 @@ def _execute_offline(
 ) -> None:
     """Execute commands on the data folder before a crawl starts; it is opened only if there are any."""
     if commands:
+        from vedette.adapters.crawl_store.data_folder import open_for_write
+        from vedette.runtime.commands.executor import execute_command
+
         with open_for_write(data_folder(options), time.time()) as state:
             for command in commands:
                 execute_command(command, state, time.time(), actor, delay_s)
 
 
 def _configure_site(table: SiteTable, row: SiteRow | None) -> Iterator[Command]:
+    from vedette.config.site_settings import describe_settings
+    from vedette.web.commands.commands import AddSite, PauseSite, SetSite
+
     if row is None:
         yield AddSite(table.site, paused=table.paused)
         return
@@ -120,7 +158,8 @@ def _configure_site(table: SiteTable, row: SiteRow | None) -> Iterator[Command]:
         yield PauseSite(table.site.start, paused=table.paused)
 
 
-def _read_detours(text: str) -> list[str]:
+def read_detours(text: str) -> list[str]:
+    """Read the connection overrides of one option: itself, or the lines of a file."""
     if not text.startswith("@"):
         return [text]
     try:
@@ -135,10 +174,10 @@ def read_exported_file(file: Path) -> str:
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"{file}: no such file; choose a file that export wrote") from None
+        raise UsageError(f"{file}: no such file; choose a file written by export") from None
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UsageError(f"{file}: cannot be read ({reason}); choose a file that export wrote") from None
+        raise UsageError(f"cannot read {file} ({reason}); choose a file written by export") from None
 
 
 def format_command(command: str, options: argparse.Namespace) -> str:
@@ -146,7 +185,7 @@ def format_command(command: str, options: argparse.Namespace) -> str:
 
     Options of ``up`` and ``crawl`` that the folder does not store are repeated.
     """
-    places = {name: getattr(options, name, None) for name in ("config", "data")}
+    places = {name: getattr(options, name, None) for name in ("config", "data", "cluster")}
     words = [*command.split(), *_list_words(places)]
     if command == "crawl":
         words += [*options.sites, *_list_words({"pages": options.pages, "patience": options.patience}, "5min")]
@@ -170,7 +209,12 @@ def _list_words(typed: Mapping[str, object], usual: object = None) -> Iterator[s
 
 
 def execute(options: argparse.Namespace, command: Command | AdCommand) -> dict[str, Any]:
-    """Execute an operator's command on the data folder; return what was done and whether it applies at once."""
+    """Execute an operator's command on the data folder, or on all shards of the cluster that the options name.
+
+    Return what was done and whether it applies at once.
+    """
+    if (cluster := open_cluster(options)) is not None:
+        return cluster.run_command(cast("Command", command), ACTOR)
     return open_data_folder(options).run_command(command)
 
 

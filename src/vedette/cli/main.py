@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple, NoReturn, Protocol, cast
 
+from vedette.compiled import get_form
 from vedette.errors import UsageError, VedetteError
 from vedette.version import __version__
 
@@ -31,7 +32,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("up", "crawl sites and keep them fresh until Ctrl-C", "vedette.cli.commands.up"),
+    Command("up", "crawl sites and keep them fresh until you press Ctrl-C", "vedette.cli.commands.up"),
     Command("crawl", "crawl sites once", "vedette.cli.commands.crawl"),
     Command("fetch", "fetch specific pages now", "vedette.cli.commands.fetch"),
     Command("retry", "retry failed pages now", "vedette.cli.commands.retry"),
@@ -49,10 +50,13 @@ COMMANDS = (
     Command("new", "list new pages", "vedette.cli.commands.new"),
     Command("watch", "manage watches, which report new pages", "vedette.cli.commands.watch"),
     Command("sponsor", "manage sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
-    Command("lab", "run experiments on recorded and synthetic webs; judge crawlers", "vedette.cli.lab.command"),
+    Command("cluster", "crawl on several machines", "vedette.cli.commands.cluster"),
+    Command("observers", "manage remote observers", "vedette.cli.commands.observers"),
+    Command("observe", "fetch for a Vedette elsewhere, near the sites", "vedette.cli.commands.observe"),
+    Command("lab", "run experiments on recorded and synthetic webs; evaluate crawlers", "vedette.cli.lab.command"),
     Command("export", "export URLs or pages", "vedette.cli.commands.export"),
     Command("import", "import URLs or pages from files", "vedette.cli.commands.import_"),
-    Command("check", "verify and repair the files of a data folder", "vedette.cli.commands.check"),
+    Command("check", "verify and repair the files in a data folder", "vedette.cli.commands.check"),
     Command("reindex", "rebuild the index", "vedette.cli.commands.reindex"),
     Command("backup", "copy the data folder, even while it is in use", "vedette.cli.commands.backup"),
     Command("restore", "create a data folder from a backup", "vedette.cli.commands.restore"),
@@ -129,8 +133,12 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def build_parser(loaded: Sequence[Command] = COMMANDS) -> Parser:
     """Build the parser of all ``vedette`` commands; only loaded ones are imported and get their arguments."""
-    parser = Parser(prog="vedette", description="A self-hosted search engine: crawl, keep fresh, search, explain.")
-    parser.add_argument("--version", action="version", version=f"vedette {__version__}")
+    parser = Parser(
+        prog="vedette",
+        description="A self-hosted search engine that crawls sites, keeps them fresh, makes them\n"
+        "searchable and explains its decisions.",
+    )
+    parser.add_argument("--version", action="version", version=f"vedette {__version__} ({get_form()})")
     subparsers = parser.add_subparsers(metavar="COMMAND")
     for command in COMMANDS:
         inner = subparsers.add_parser(command.name, help=command.help)

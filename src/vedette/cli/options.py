@@ -45,6 +45,12 @@ def add_folder_subcommand(
     return parser
 
 
+def add_cluster_options(subparsers: Subparsers) -> None:
+    """Add the option that uses a cluster to all subcommands."""
+    for parser in subparsers.choices.values():
+        add_cluster_option(parser)
+
+
 def require_subcommand(options: argparse.Namespace) -> int:
     """Refuse a command that was typed without a subcommand, and list its subcommands."""
     *names, last = options.subcommands
@@ -57,6 +63,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", help="the data folder (default: vedette-data)")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="the configuration file (default: vedette.toml, if it exists)"
+    )
+
+
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that uses all shards of a cluster instead of a data folder."""
+    parser.add_argument(
+        "--cluster", action="store_true", help="use the cluster set in VEDETTE_POSTGRES instead of a data folder"
     )
 
 
@@ -94,7 +107,7 @@ def add_scope_options(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=("prefix", "host", "domain"),
         default="host",
-        help="what belongs to a SITE: the folder of its URL, its host, or its registered domain (default: host)",
+        help="what belongs to a SITE: its URL's folder, its host or its registered domain (default: host)",
     )
     parser.add_argument(
         "--include",
@@ -115,10 +128,10 @@ def add_scope_options(parser: argparse.ArgumentParser) -> None:
 def add_fetch_options(parser: argparse.ArgumentParser) -> None:
     """Add the fetch options: contact, delay, private addresses, ``--connect-to`` and ``--speed``."""
     parser.add_argument(
-        "--contact", metavar="ADDRESS", help="e-mail address or URL where you can be reached; required for public hosts"
+        "--contact", metavar="ADDRESS", help="email address or URL where you can be reached; required for public hosts"
     )
     parser.add_argument(
-        "--delay", metavar="TIME", help="pause after each response from a host, such as 500ms (default: 1s)"
+        "--delay", metavar="TIME", help="how long to pause after each response from a host, such as 500ms (default: 1s)"
     )
     parser.add_argument("--allow-private", action="store_true", help="also connect to private and loopback addresses")
     parser.add_argument(
@@ -126,14 +139,14 @@ def add_fetch_options(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT=ADDR:PORT",
         action="append",
         default=[],
-        help="connect there instead; * matches any host or port, @FILE reads a file (may be repeated)",
+        help="connect to ADDR:PORT instead; * matches any host or port, and @FILE reads a file (may be repeated)",
     )
     parser.add_argument(
         "--speed",
         metavar="X",
         type=parse_speed,
         default=1.0,
-        help="for a synthetic web: its clock runs X times as fast",
+        help="for a synthetic web: the speed of its clock, as a multiple of real time",
     )
 
 

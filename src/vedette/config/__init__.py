@@ -109,7 +109,7 @@ def load(path: Path | None) -> Config:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; create it, or omit it to use the defaults") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); choose a readable file") from None
+        raise ConfigError(f"{path}: cannot read this file ({error.strerror}); choose a readable one") from None
     except ValueError:
         raise ConfigError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     return parse(text, str(path))
@@ -191,7 +191,7 @@ def _parse_toml(text: str) -> dict[str, object]:
         line = place[1] if place and place[1] else text.count("\n") + 1
         raise ConfigError(f"line {line} is not valid TOML: {_TOML_PLACE.sub('', reason)}") from None
     except ValueError:
-        raise ConfigError("not valid TOML: contains an impossible number or date") from None
+        raise ConfigError("not valid TOML: contains an invalid number or date") from None
 
 
 def _parse_sites(tables: object, text: str) -> tuple[SiteTable, ...]:
@@ -211,7 +211,7 @@ def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
                 raise ConfigError(f"unknown table [[{format_line(section)}]]; did you mean [[site]]?")
             raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
         if not isinstance(values, dict):
-            raise ConfigError(f"{section} = {format_value(values)}: use a section [{section}] with its keys below")
+            raise ConfigError(f"{section} = {format_value(values)}: use a [{section}] section instead")
         for key, value in values.items():
             yield f"{section}.{key}", value
 

@@ -187,7 +187,7 @@ class Folder:
         """Check a folder's path in the configuration file, and return it."""
         if isinstance(value, str) and value and value.isprintable():
             return Path(value)
-        raise ConfigError('expected the path of a folder, such as "vedette-data"')
+        raise ConfigError('expected the path to a folder, such as "vedette-data"')
 
     def write(self, value: Path) -> str:
         """Return a folder's path as the configuration file writes it."""
@@ -331,7 +331,7 @@ def _parse_amount(value: object, scales: Mapping[str, Decimal], what: str, unit:
     if amount is None or amount[2] not in scales:
         number = format_value(value).strip('"')
         example = f"{number if _BARE.fullmatch(number) else 30}{unit}"
-        raise ConfigError(f'expected {what} with its unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
+        raise ConfigError(f'expected {what} with a unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
     return Decimal(amount[1]) * scales[amount[2]]
 
 
@@ -367,7 +367,7 @@ class Amount:
         """Check an amount of money in the configuration file, and return it with its cents."""
         if isinstance(value, str) and _AMOUNT_KINDS.fullmatch(value) and value.strip("0") != ".":
             return value
-        raise ConfigError('expected an amount with its cents, as text, such as "0.05"')
+        raise ConfigError('expected an amount with cents, as a string, such as "0.05"')
 
     def write(self, value: str) -> str:
         """Return an amount of money as the configuration file writes it."""
@@ -385,7 +385,7 @@ class Zone:
                 return ZoneInfo(value).key
         except (LookupError, OSError, ValueError):
             pass
-        raise ConfigError('expected the name of a time zone, such as "Europe/Berlin" or "UTC"')
+        raise ConfigError('expected a time zone name, such as "Europe/Berlin" or "UTC"')
 
     def write(self, value: str) -> str:
         """Return a time zone's name as the configuration file writes it."""

@@ -22,10 +22,14 @@ from vedette.config.kinds import (
     ValueType,
     Zone,
 )
-from vedette.discover.live_policies import DEFAULT_DISCOVERY_POLICY, DISCOVERY_POLICIES, NAMED_DISCOVERY_POLICIES
-from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
-from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
-from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
+from vedette.config.policy_names import (
+    AD_POLICIES,
+    DISCOVERY_POLICIES,
+    NAMED_AD_POLICIES,
+    NAMED_DISCOVERY_POLICIES,
+    PROMOTIONS,
+    REFRESH_POLICIES,
+)
 
 # It is sent in a header of every request, so it must contain nothing that could end the header or its comment.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -38,6 +42,8 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
 _PLACE = re.compile(
     r"env:[A-Za-z_][A-Za-z0-9_]*\*?|file:/(?:[^\x00-\x1f\x7f*]*[^\x00-\x1f\x7f*/]|(?:[^\x00-\x1f\x7f*]*/)?\*)"
 )
+_ENDPOINT = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?(?:/[!-~]*)?")
+_KEY_PLACE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:/[^\x00-\x1f\x7f]+")
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,64}")
 _SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
 
@@ -55,8 +61,8 @@ class Crawl:
         default="",
         metadata=describe_setting(
             "contact",
-            Text(_CONTACT, 'expected an e-mail address or an http(s) URL, such as "crawler@example.org"'),
-            "e-mail address or http(s) URL where the operator can be reached",
+            Text(_CONTACT, 'expected an email address or an http(s) URL, such as "crawler@example.org"'),
+            "email address or http(s) URL where the operator can be reached",
         ),
     )
     delay_s: float = field(
@@ -65,7 +71,12 @@ class Crawl:
     )
     address_delay_s: float = field(
         default=0.25,
-        metadata=describe_setting("address_delay", Duration(), "the same for all hosts that share an IP address"),
+        metadata=describe_setting(
+            "address_delay",
+            Duration(),
+            "pause between a response from an IP address and the next request to it, whichever of its hosts that is "
+            "for",
+        ),
     )
     budget: Rate = field(
         default=Rate(0, 1.0),
@@ -73,6 +84,15 @@ class Crawl:
             "budget",
             RateKind(),
             'maximum rate of fetches for all sites together, such as `"50/s"`; `"0"` for no limit but politeness',
+        ),
+    )
+    daily_limit: int = field(
+        default=1_000_000,
+        metadata=describe_setting(
+            "daily_limit",
+            Count(1, 1_000_000_000),
+            "maximum number of requests a day to one IP address or one registrable domain, whatever the schedule "
+            "says: a last line of defense, far above what the delays allow",
         ),
     )
     latency_factor: int = field(
@@ -83,7 +103,9 @@ class Crawl:
     )
     max_page_bytes: int = field(
         default=10 * 2**20,
-        metadata=describe_setting("max_page_size", Size(1, 2**30), "largest page, decoded; larger ones fail"),
+        metadata=describe_setting(
+            "max_page_size", Size(1, 2**30), "maximum size of a page after decoding; larger pages fail"
+        ),
     )
     timeout_s: float = field(
         default=30.0,
@@ -98,7 +120,7 @@ class Crawl:
     max_redirects: int = field(
         default=5,
         metadata=describe_setting(
-            "max_redirects", Count(0, 20), "how many redirects in a row are followed; 0 follows none"
+            "max_redirects", Count(0, 20), "how many redirects in a row are followed; 0 for none"
         ),
     )
     robots_max_age_s: float = field(
@@ -125,12 +147,13 @@ class Crawl:
         ),
     )
     discovery_policy: str = field(
-        default=DEFAULT_DISCOVERY_POLICY,
+        default=DISCOVERY_POLICIES[0],
         metadata=describe_setting(
             "discovery_policy",
             PolicyName(NAMED_DISCOVERY_POLICIES, DISCOVERY_POLICIES),
-            "the policy that chooses what to poll: `accrual` polls where waiting loses most, `thompson` is the best "
-            "published policy, `round-robin` polls all in turn; [others](#discovery-policies) are for research",
+            "the policy that chooses what to poll: `accrual` polls the sources where waiting would lose most, "
+            "`thompson` is the best published policy, `round-robin` polls all in turn; "
+            "[others](#discovery-policies) are for research",
         ),
     )
     guess_sitemaps: bool = field(
@@ -162,7 +185,7 @@ class Crawl:
         metadata=describe_setting(
             "ca_file",
             Text(_FILE, 'expected the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
-            "PEM file with root certificates to trust besides the system's, such as those of an intranet",
+            "PEM file with root certificates to trust in addition to the system's, such as those of an intranet",
         ),
     )
     browser: Literal["sandboxed", "unsandboxed", "none"] = field(
@@ -181,10 +204,10 @@ class Refresh:
     """The ``[refresh]`` section: when known pages are fetched again."""
 
     policy: str = field(
-        default=DEFAULT_POLICY,
+        default=REFRESH_POLICIES[0],
         metadata=describe_setting(
             "policy",
-            OneOf(tuple(POLICIES)),
+            OneOf(REFRESH_POLICIES),
             "the policy that chooses when known pages are fetched again; a new policy starts learning from scratch",
         ),
     )
@@ -201,7 +224,8 @@ class Refresh:
         metadata=describe_setting(
             "idle_interval",
             Duration(3600),
-            "the interval of these fetches; it grows by half whenever a page has not changed, up to two weeks",
+            "how soon a known page is fetched again in idle time; this interval grows by half whenever the page has "
+            "not changed, up to two weeks",
         ),
     )
 
@@ -311,23 +335,72 @@ class Serve:
         ),
     )
     promotion: str = field(
-        default=DEFAULT_PROMOTION,
+        default=PROMOTIONS[0],
         metadata=describe_setting(
             "promotion",
-            OneOf(tuple(PROMOTIONS)),
-            "the policy that chooses pages on trial; see [ranking](ranking.md#who-is-tried)",
+            OneOf(PROMOTIONS),
+            "the policy that chooses pages on trial; see [ranking](ranking.md#which-results-are-tried)",
         ),
     )
     first_place: bool = field(
         default=False,
         metadata=describe_setting("first_place", Switch(), "whether a page on trial may be the first result"),
     )
+    embedding_model: str = field(
+        default="learned",
+        metadata=describe_setting(
+            "embedding_model",
+            Text(_FILE, 'expected "learned", "off", or the folder of a model'),
+            "how search compares meaning: with vectors learned from the crawled pages (`learned`), with the embedding "
+            "model in a folder, or not at all (`off`); see [searching](searching.md#meaning)",
+        ),
+    )
+    answer_endpoint: str = field(
+        default="",
+        metadata=describe_setting(
+            "answer_endpoint",
+            Text(_ENDPOINT, 'expected the URL of an API, such as "http://127.0.0.1:11434/v1"'),
+            "OpenAI-compatible API that writes [answers](searching.md#answers) above results; empty for none",
+        ),
+    )
+    answer_model: str = field(
+        default="",
+        metadata=describe_setting(
+            "answer_model",
+            Text(_SHOWN, 'expected the name of a model, such as "llama3.2"'),
+            "name of the model that `serve.answer_endpoint` should use",
+        ),
+    )
+    answer_key: str = field(
+        default="",
+        metadata=describe_setting(
+            "answer_key",
+            Text(_KEY_PLACE, 'expected env:NAME or file:/PATH, where the key is, such as "env:ANSWER_KEY"'),
+            "location of the key for that API: `env:NAME` or `file:/PATH`; empty if it needs none",
+        ),
+    )
+    answer_timeout_s: float = field(
+        default=30.0,
+        metadata=describe_setting(
+            "answer_timeout", Duration(1, 300), "how long to wait for an answer before giving up"
+        ),
+    )
+    answer_tokens: int = field(
+        default=400,
+        metadata=describe_setting("answer_tokens", Count(16, 4096), "maximum length of an answer, in tokens"),
+    )
+    answer_rate: Rate = field(
+        default=Rate(10, 60.0),
+        metadata=describe_setting(
+            "answer_rate", RateKind(), 'answers per user, such as `"10/min"`; `"0"` for no limit'
+        ),
+    )
     address: str = field(
         default="",
         metadata=describe_setting(
             "address",
             Text(_ADDRESS, 'expected an http(s) address without a path, such as "https://search.example.org"'),
-            "the URL at which people reach it, used in links to itself; empty for the listen address",
+            "the URL at which people reach this server, used for links to it; empty for the listen address",
         ),
     )
     hosts: tuple[str, ...] = field(
@@ -351,7 +424,7 @@ class Serve:
         metadata=describe_setting(
             "public_url",
             Text(_ADDRESS, 'expected an http(s) address without a path, such as "https://search.example.org"'),
-            "the URL at which WebSub hubs on the web reach it; empty to subscribe to none",
+            "the URL at which WebSub hubs on the web reach this server; empty to subscribe to none",
         ),
     )
     webhook_networks: tuple[str, ...] = field(
@@ -366,7 +439,7 @@ class Serve:
     sponsored: bool = field(
         default=False,
         metadata=describe_setting(
-            "sponsored", Switch(), "whether to show [sponsored results](sponsored.md), in a frame of their own"
+            "sponsored", Switch(), "whether to show [sponsored results](sponsored.md), in a separate box"
         ),
     )
     sponsored_slots: int = field(
@@ -378,10 +451,10 @@ class Serve:
         metadata=describe_setting("sponsored_reserve", Amount(), "minimum price of a click; lower bids are not shown"),
     )
     sponsored_policy: str = field(
-        default=DEFAULT_AD_POLICY,
+        default=AD_POLICIES[0],
         metadata=describe_setting(
             "sponsored_policy",
-            PolicyName(NAMED_AD_POLICIES, tuple(AD_POLICIES)),
+            PolicyName(NAMED_AD_POLICIES, AD_POLICIES),
             "the policy that chooses ads: `paced` spreads campaign budgets over the day, `believed` shows what earns "
             "most now, `bmix-e` is the best published policy; [others](sponsored.md#rules-for-research) are for "
             "research",

@@ -132,7 +132,7 @@ def _parse_owned(value: object) -> bool:
 def _parse_secrets(value: object) -> str:
     if not _SECRETS.fullmatch(_parse_text(value)):
         # The input may be the secret itself, so it is not repeated.
-        raise ConfigError("expected the place of the secrets: env:NAME or file:PATH")
+        raise ConfigError("expected env:NAME or file:PATH")
     return _parse_text(value)
 
 
@@ -154,7 +154,7 @@ def _parse_readers(value: object) -> tuple[str, ...]:
         raise ConfigError('expected names, such as ["alice", "wiki"]')
     names = [name.strip() for name in names]
     if not all(_READER.fullmatch(name) for name in names):
-        raise ConfigError("expected names of keys or users, separated by commas, or * for everyone with a name")
+        raise ConfigError("expected comma-separated key or user names, or * for any signed-in user")
     return tuple(dict.fromkeys(names))
 
 
@@ -165,7 +165,7 @@ def _parse_promises(value: object) -> tuple[str, ...]:
     """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ConfigError('expected paths or URLs with an interval, such as ["/news=15min"]')
+        raise ConfigError('expected paths or URLs with intervals, such as ["/news=15min"]')
     if len(texts) > MAX_PROMISES:
         raise ConfigError(f"a site can have at most {MAX_PROMISES} promises")
     return tuple(dict.fromkeys(_parse_promise(text) for text in texts))
@@ -208,7 +208,7 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(
         isinstance(name, str) and _HOST.fullmatch(name.strip()) for name in names
     ):
-        raise ConfigError("expected host names, separated by commas, such as cdn.example.org")
+        raise ConfigError("expected comma-separated host names, such as cdn.example.org")
     return tuple(dict.fromkeys(name.strip().lower() for name in names))
 
 
@@ -331,7 +331,7 @@ def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     A ``UsageError`` names the line and what to write.
     """
     if len(text) > _MAX_BYTES:
-        raise UsageError(f"{source}: larger than {format_size(_MAX_BYTES)}, so it cannot be a list of sites")
+        raise UsageError(f"{source}: too large for a list of sites (the maximum is {format_size(_MAX_BYTES)})")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:

@@ -39,8 +39,6 @@ _PUBLISHED: Mapping[str, Callable[[], PublishedPolicy]] = {
 }
 
 DEFAULT_DISCOVERY_POLICY = Accrual().name
-NAMED_DISCOVERY_POLICIES = (DEFAULT_DISCOVERY_POLICY, *(kind().name for kind in _NAMED))
-DISCOVERY_POLICIES = (DEFAULT_DISCOVERY_POLICY, *_PUBLISHED)
 # How a published policy is configured, by its name.
 PUBLISHED_SETTINGS: Mapping[str, str] = {kind().name: setting for setting, kind in _PUBLISHED.items()}
 

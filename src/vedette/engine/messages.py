@@ -202,7 +202,8 @@ class FetchSuccess(NamedTuple):
     the modification dates that a sitemap or feed gives for its links; empty if it gives none. ``connection_s`` is how
     long a connection was held, in wall time even where world time runs faster; browser time for rendering counts the
     same way. ``part_body`` is the response to a request of a page being rendered. ``cookies`` must be sent to the
-    redirect target. ``is_rebuilt`` means that the Last-Modified date is not the page's own.
+    redirect target. ``is_rebuilt`` means that the Last-Modified date is not the page's own. ``sent_bytes`` is how much
+    a remote observer sent home for it, None if home fetched it itself.
     """
 
     task: FetchTask
@@ -229,6 +230,7 @@ class FetchSuccess(NamedTuple):
     is_rebuilt: bool = False
     rendering: Rendering | None = None
     part_body: bytes = b""
+    sent_bytes: int | None = None
 
     @property
     def should_render(self) -> bool:

@@ -226,12 +226,14 @@ class UnlistedLink(NamedTuple):
 class LinkOrigin(NamedTuple):
     """Origin of a found URL: the linking page, its kind, and when that page was fetched before.
 
-    ``before_s`` is None if the page was fetched for the first time.
+    ``before_s`` is None if the page was fetched for the first time. A page of another shard has the id 0; ``steps``
+    then is how far it is from a refetched page, if it is new on the web.
     """
 
     source: int
     how: str
     before_s: float | None = None
+    steps: int | None = None
 
 
 class Discovery(NamedTuple):
@@ -327,11 +329,11 @@ class CrawlStore(Protocol):
     def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Crawl store port of the coordinator: note why a URL was refused or could not be fetched."""
 
-    def list_pages(self, host: int) -> Sequence[tuple[int, str]]:
-        """Crawl store port: return the id and URL of every stored page of a host."""
+    def list_pages(self, host: int, first: int, last: int) -> Sequence[tuple[int, str]]:
+        """Crawl store port: return the id and URL of the stored pages of a host in a range of ids."""
 
-    def take_refused(self, host: int, why: str) -> Sequence[int]:
-        """Crawl store port: return URLs of a host that were refused for a reason, without their notes."""
+    def take_refused(self, host: int, why: str, first: int, last: int) -> Sequence[int]:
+        """Crawl store port: take URLs of a host and a range of ids that were refused for a reason."""
 
     def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
         """Crawl store port: delete the notes of URLs, and with ``pages`` everything stored about them."""

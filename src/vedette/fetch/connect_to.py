@@ -95,5 +95,5 @@ def _parse_address(literal: str, text: str) -> str:
         return str(ip_address(literal.strip("[]")))
     except ValueError:
         raise UsageError(
-            f'--connect-to "{text}": {literal} is not an IP address; use one such as 127.0.0.1 or [::1]'
+            f'--connect-to "{text}": {literal} is not an IP address; use an address such as 127.0.0.1 or [::1]'
         ) from None

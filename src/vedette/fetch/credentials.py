@@ -93,7 +93,7 @@ def _parse_header(line: str, number: int) -> tuple[str, str]:
     if name == "basic":
         return "authorization", _encode_basic(value, number)
     if not _VALUE.fullmatch(value):
-        raise ConfigError(f"line {number} contains a character that headers cannot have; use plain text")
+        raise ConfigError(f"line {number} contains a character that is not allowed in headers; use plain text")
     return name, value
 
 

@@ -37,7 +37,7 @@ def parse_hours(text: str) -> Spans:
     found = [_SPAN.fullmatch(part.strip()) for part in text.split(",")] if text.strip() else []
     if any(span is None for span in found):
         raise ConfigError(
-            f'hours "{text[:60]}": expected spans in UTC, such as "22:00-06:00" or "00:00-05:00, 12:00-13:00"'
+            f'hours "{text[:60]}": expected UTC time ranges, such as "22:00-06:00" or "00:00-05:00, 12:00-13:00"'
         )
     return tuple(
         ((int(span[1]) * 60 + int(span[2])) * 60, (int(span[3]) * 60 + int(span[4])) * 60 % DAY_S)
@@ -114,7 +114,7 @@ def compute_delay(
     strain = FailureStreak(strain.count + 1) if has_failed else NO_FAILURES
     if not strain.count:
         slow_s = latency_factor * (outcome.ended_s - outcome.started_s) / speed
-        gap_s, why = max((gap_s, why), (slow_s, "its answer was slow"))
+        gap_s, why = max((gap_s, why), (slow_s, "its last response was slow"))
     else:
         asked_s = parse_retry_after_s(outcome.headers, outcome.ended_s) if isinstance(outcome, FetchResponse) else 0.0
         back_off_s = min(FIRST_BACKOFF_S * 2 ** min(strain.count - 1, 16), MAX_BACKOFF_S)

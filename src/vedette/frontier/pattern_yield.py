@@ -17,10 +17,13 @@ Debts decide what comes first. Whether a pattern is *endless* is another questio
 while other held-back URLs are fetched when nothing else waits. A low yield alone does not make a pattern endless. It
 takes one of these:
 
-- *repeated text*: nearly all fetches brought text that is known from other URLs;
+- *repeated text*: nearly all fetches brought text that is known from other URLs, and most of the last ones led to new
+  URLs of the same kind. Copies that lead nowhere new are finite (an old release with renamed pages, the same manual at
+  another address) and are fetched as long as the host has wasted less than ``waste_share`` of its fetches;
 - *growth*: recently each fetch led to at least one more URL of the same kind, and these have signs of arithmetic (the
-  next month, another session, the same folders again), or texts that differ in a few words. Every site grows until all
-  of it is known, so without such signs growth shows nothing before a thousand fetches and half of the host's.
+  next month, another session, the same folders again), or most fetches led to texts that differ in a few words. Every
+  site grows until all of it is known, so without such signs growth shows nothing before a thousand fetches and half of
+  the host's.
 
 The *typical* length is the mean number of words of the page on which a word of this host occurs (a mean in which long
 pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is measured
@@ -43,6 +46,7 @@ GROWTH_WINDOW = 32
 MAX_CHILD_NAMES = 64
 MIN_SIGNS = 2
 ECHO_SHARE = 0.5
+GROWING_SHARE = 0.5
 MIN_WORDS = 10
 
 
@@ -63,7 +67,8 @@ class TrapBudget:
       host, with the weight of one page.
     - ``repeated_share``: this share of a pattern's fetches must have brought known text to call it repeated: after
       ``parameter_tries`` fetches if URLs differ in parameters, else after ``repeated_tries``; a host that was not named
-      is a mirror after ``mirror_tries``.
+      is a mirror after ``mirror_tries``. While a host has wasted less than ``waste_share`` of its fetches, patterns
+      without parameters must also be growing.
     - ``growth``: how many more URLs of the same kind each fetch leads to in an endless pattern, shown after
       ``sign_tries`` fetches with signs of arithmetic, ``similar_tries`` with texts that are nearly the same, else
       ``growth_tries`` and ``growth_share`` of the host's fetches.
@@ -90,6 +95,7 @@ class TrapBudget:
     parameter_tries: int = 2
     repeated_tries: int = 24
     mirror_tries: int = 8
+    waste_share: float = 0.1
     growth: float = 1.0
     sign_tries: int = 2
     similar_tries: int = 20
@@ -148,8 +154,8 @@ class PatternYield:
 
     ``tries`` counts all fetches, charged or not, ``pages`` those that brought a page, ``similar`` those whose text was
     nearly that of another page. ``born`` are the URLs of this kind first found on pages of this kind, over the last
-    ``window`` fetches; ``signs`` those of them that seem computed, ``echoes`` folders within folders of the same names,
-    ``child_names`` the first folders within folders.
+    ``window`` fetches, and ``parents`` these pages; ``signs`` those of them that seem computed, ``echoes`` folders
+    within folders of the same names, ``child_names`` the first folders within folders.
     """
 
     fetched: float = 0.0
@@ -172,11 +178,18 @@ class PatternYield:
     signs: int = 0
     echoes: float = 0.0
     child_names: set[str] = field(default_factory=set)
+    parents: float = 0.0
+    last_parent: str = ""
 
     @property
     def growth(self) -> float:
         """How many more URLs of its kind each of the last fetches of a URL pattern led to."""
         return self.born / self.window if self.window else 0.0
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether most of the last fetches led to new URLs; one page that names all others is no growth."""
+        return self.parents >= GROWING_SHARE * self.window
 
     @property
     def is_computed(self) -> bool:
@@ -206,6 +219,7 @@ class PatternYield:
         self.similar += is_similar
         if self.window >= GROWTH_WINDOW:
             self.window, self.born, self.echoes = self.window / 2, self.born / 2, self.echoes / 2
+            self.parents /= 2
         self.window += 1
 
     def add_birth(self, name: str, from_url: str, *, is_computed: bool) -> None:
@@ -215,6 +229,8 @@ class PatternYield:
         """
         self.born += 1
         self.signs += is_computed
+        self.parents += from_url != self.last_parent
+        self.last_parent = from_url
         if name:
             outer = from_url.split("/")[3:-1]
             above = (from_url.removesuffix("/".join((*outer[depth:], ""))) for depth in range(len(outer)))
@@ -226,21 +242,28 @@ class PatternYield:
         """Check whether nearly all fetches of a URL pattern, and at least this many, brought known text."""
         return self.pages >= tries and self.wasted >= budget.repeated_share * self.pages
 
-    def explain_endless(self, budget: TrapBudget, patience: float, *, is_parameter: bool) -> str:
+    def explain_endless(
+        self, budget: TrapBudget, patience: float, *, is_parameter: bool, is_spared: bool = False
+    ) -> str:
         """Explain the evidence that a URL pattern is endless; empty if there is none.
 
-        ``patience`` is the number of fetches after which growth alone counts.
+        ``patience`` is the number of fetches after which growth alone counts. ``is_spared`` means that the host has
+        wasted little so far: then repeated text alone does not count.
         """
-        if self.is_repeated(budget, budget.parameter_tries if is_parameter else budget.repeated_tries):
+        is_strict = is_parameter or not is_spared
+        tries = budget.parameter_tries if is_parameter else budget.repeated_tries
+        if self.is_repeated(budget, tries) and (is_strict or self.is_growing):
             return f"{self.wasted} of {self.pages} pages repeated text that is known from other URLs"
         if self.growth < budget.growth:
             return ""
         leads = f"each of {self.tries} fetches led to {self.growth:.1f} more"
-        if self.is_repeated(budget, 2 * budget.sign_tries):
+        is_repeated = self.is_repeated(budget, 2 * budget.sign_tries)
+        if is_repeated and is_strict and self.wasted >= budget.repeated_share * self.tries:
             return f"{leads}, with text that is known from other URLs"
         if self.tries >= budget.sign_tries and self.is_computed:
             return f"{leads}, from month to month" if self.signs else f"{leads}, the same folders within each other"
-        if self.tries >= budget.similar_tries and self.similar >= budget.repeated_share * self.tries:
+        is_similar = self.tries >= budget.similar_tries and self.similar >= budget.repeated_share * self.tries
+        if is_similar and self.is_growing:
             return f"{leads}, with nearly the same text"
         return f"{leads}, without an end" if self.tries >= patience else ""
 
@@ -268,7 +291,7 @@ class PatternYield:
         """Encode the yield of a URL pattern as a short JSON list, without requests in flight."""
         targets = [[*place, times] for place, times in self.targets.items()]
         sums = [self.fetched, self.wasted, round(self.squares), self.steps, round(self.rate, 4)]
-        growth = [round(self.born, 1), round(self.window, 1), self.signs, round(self.echoes, 1)]
+        growth = [round(self.born, 1), round(self.window, 1), self.signs, round(self.echoes, 1), round(self.parents, 1)]
         seen = [self.tries, self.pages, self.similar, *growth]
         return [*sums, targets, [list(place) for place in self.finders], seen]
 
@@ -277,7 +300,7 @@ class PatternYield:
         """Decode the yield of a URL pattern that ``to_json`` wrote."""
         fetched, barren, squares, steps, rate, targets, finders, *later = kept
         seen = later[0] if later else (round(fetched), round(fetched), 0, 0.0, float(fetched), 0, 0.0)
-        tries, pages, similar, born, window, signs, echoes = seen
+        tries, pages, similar, born, window, signs, echoes, *parents = seen
         return cls(
             fetched=fetched,
             wasted=barren,
@@ -296,6 +319,7 @@ class PatternYield:
             window=window,
             signs=signs,
             echoes=echoes,
+            parents=parents[0] if parents else born,
         )
 
 
@@ -326,6 +350,10 @@ class HostYield:
     def is_tried(self) -> bool:
         """Whether any URL of this host was ever requested."""
         return bool(self.fetched or self.in_flight)
+
+    def is_spared(self, budget: TrapBudget) -> bool:
+        """Check whether a host has wasted little so far, so that finite copies on it may be fetched."""
+        return self.wasted < budget.waste_share * self.fetched
 
     @property
     def fresh_share(self) -> float:

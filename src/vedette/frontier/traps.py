@@ -233,7 +233,7 @@ class TrapDetector:
         if is_common and (account.is_repeated(budget, 1) or not account.tries):
             return f"{wasted} of {tries} fetches of URLs like this repeated known text, on this host and others"
         patience = budget.growth_tries + budget.growth_share * host.fetched
-        return account.explain_endless(budget, patience, is_parameter=is_parameter)
+        return account.explain_endless(budget, patience, is_parameter=is_parameter, is_spared=host.is_spared(budget))
 
     def _is_known_better(self, one: PatternYield) -> bool:
         """Check whether a pattern has brought new text itself, whatever others with its parameters did."""

@@ -8,7 +8,7 @@ Most features are between 0 and 1. Features that count slots weight each by its 
 "consumer lag" and not "the" has nearly all of "the consumer lag".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,7 +25,8 @@ NEAR_WORDS = 8
 EARLY_HALF_WORDS = 100
 # Words with less than this share of the largest idf are left out of proximity: they are everywhere.
 MIN_IDF_SHARE = 0.25
-LONG_BODY = 4096
+# Words of a field from which on it is too long to count as short.
+LONG = {"headings": 400, "body": 4096}
 TABLE_BITS = 16
 
 Masks = npt.NDArray[np.uint64]
@@ -60,7 +61,7 @@ _FIELDS = {
     "headings": _Bm25Constants(0.8, 0.5, 40),
     "anchors": _Bm25Constants(1.2, 0.3, 12),
     "url": _Bm25Constants(0.5, 0.3, 8),
-    "body": _Bm25Constants(1.3, 0.7, 250),
+    "body": _Bm25Constants(2.0, 0.75, 150),
 }
 _PLACES = {
     "title": "the title",
@@ -70,28 +71,36 @@ _PLACES = {
     "body": "the text",
 }
 _ORDERED = ("title", "headings", "anchors", "body")
-_TITLE, _ANCHORS, _BODY = (TEXT_FIELDS.index(field) for field in ("title", "anchors", "body"))
+_TITLE, _HEADINGS, _ANCHORS, _URL, _BODY = (
+    TEXT_FIELDS.index(field) for field in ("title", "headings", "anchors", "url", "body")
+)
+# A URL usually has this many words besides the names in its path: a host name, and a file's extension.
+USUAL_HOST_WORDS = 4
 
 FEATURES: tuple[Feature, ...] = (
     *(Feature(f"{field}_bm25", f"words in {_PLACES[field]}") for field in TEXT_FIELDS),
     *(Feature(f"{field}_coverage", f"share of the words in {_PLACES[field]}") for field in TEXT_FIELDS),
     *(Feature(f"{field}_phrase", f"all words in order in {_PLACES[field]}") for field in _ORDERED),
     *(Feature(f"{field}_pairs", f"pairs of words in order in {_PLACES[field]}") for field in _ORDERED),
-    Feature("title_exact", "how much of the title the words are"),
+    Feature("title_exact", "share of the title that the words cover"),
     Feature("title_is", "the title is the query"),
-    Feature("anchors_exact", "how much of the text of links to it the words are"),
+    Feature("anchors_exact", "share of the text of links to it that the words cover"),
+    Feature("url_exact", "share of the path that the words cover"),
     Feature("body_has", "all words in order anywhere in the text"),
     Feature("body_span", "all words close together in the text"),
     Feature("body_near", "pairs of words close together in the text"),
     Feature("body_early", "words early in the text"),
-    Feature("body_length", "a long text"),
+    Feature("headings_short", "all words in order in few headings"),
+    Feature("body_short", "all words in order in a short text"),
     Feature("anywhere", "share of the words anywhere"),
     Feature("outside", "share of the words outside the text"),
 )
+# These can be above 0 for a text that has the words in its body only.
+BODY_FEATURES = frozenset(("anywhere", *(feature.key for feature in FEATURES if feature.key.startswith("body_"))))
 
 
 class SlotHits(NamedTuple):
-    """Where query slots occur: position, text and field of each hit, and its weight per slot; by position.
+    """Where query slots occur: position, text and field of each hit, by position; ``weights`` has a row per slot.
 
     Texts follow each other, each with its fields in order (``TEXT_FIELDS``).
     """
@@ -104,8 +113,8 @@ class SlotHits(NamedTuple):
     @property
     def masks(self) -> Masks:
         """The slots of each hit as bits."""
-        masks = np.zeros(len(self.weights), np.uint64)
-        for slot, weights in enumerate(self.weights.T):
+        masks = np.zeros(len(self.places), np.uint64)
+        for slot, weights in enumerate(self.weights):
             masks |= (weights > 0).astype(np.uint64) << np.uint64(slot)
         return masks
 
@@ -119,13 +128,20 @@ def compute_idf(df: int, pages: int) -> float:
     return float(np.log1p((max(pages, df) - df + 0.5) / (df + 0.5)))
 
 
-def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
-    """Compute the ranking features of pages for a query: one row per page, one column for each of ``FEATURES``."""
+def compute_features(forward: ForwardTokens, slots: Sequence[Slot], keys: Collection[str] | None = None) -> Floats:
+    """Compute the ranking features of pages for a query: one row per page, one column for each of ``FEATURES``.
+
+    With ``keys`` only these are computed, and all others are 0.
+    """
     slots = slots[:MAX_SLOTS]
+    features = np.zeros((len(forward.lengths), len(FEATURES)))
     if not len(forward.lengths) or not slots:
-        return np.zeros((len(forward.lengths), len(FEATURES)))
+        return features
     found = TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
-    return np.column_stack([found[feature.key] for feature in FEATURES]).astype(np.float64)
+    for column, feature in enumerate(FEATURES):
+        if keys is None or feature.key in keys:
+            features[:, column] = found[feature.key]
+    return features
 
 
 class TextFeatures:
@@ -155,8 +171,8 @@ class TextFeatures:
     def by_slot(self) -> Floats:
         """How often each query slot occurs in each field, weighted by the alternative that matched."""
         if self.slots == 1:
-            return self.count(self.hits.weights[:, 0])[:, :, None]
-        return np.stack([self.count(column) for column in self.hits.weights.T], axis=-1)
+            return self.count(self.hits.weights[0])[:, :, None]
+        return np.stack([self.count(column) for column in self.hits.weights], axis=-1)
 
     @cached_property
     def present(self) -> Floats:
@@ -184,7 +200,7 @@ class TextFeatures:
         inside = np.flatnonzero(self.hits.fields == _BODY)
         texts, places = self.hits.texts[inside], self.hits.places[inside]
         ends = np.cumsum(self.lengths.sum(axis=0))
-        return _BodyHits(places, texts, (ends - self.lengths[_BODY])[texts], self.hits.weights[inside])
+        return _BodyHits(places, texts, (ends - self.lengths[_BODY])[texts], self.hits.weights.take(inside, axis=1))
 
     @cached_property
     def telling(self) -> Bools:
@@ -198,18 +214,33 @@ class TextFeatures:
         return values[:, 0] if self.slots == 1 else np.asarray((values * self.shares).sum(axis=1))
 
 
-class WordFeatures(TextFeatures):
-    """The same for queries of one word, from how often it occurs: ``times`` by field and text, and ``weighted``.
+class WordCounts(NamedTuple):
+    """How often texts contain the word of a query: ``times`` and ``weighted`` by field and text.
 
-    ``first`` is its first position in the body, infinity if there is none.
+    ``first`` is its first position in the body, infinity if there is none. Texts have rows of ``lengths``.
     """
 
-    def __init__(self, times: Floats, weighted: Floats, first: Floats, lengths: Ints) -> None:
+    times: Floats
+    weighted: Floats
+    first: Floats
+    lengths: Ints
+
+    def select(self, texts: Ints) -> "WordCounts":
+        """Select some of the texts."""
+        return WordCounts(
+            self.times.take(texts, axis=1), self.weighted.take(texts, axis=1), self.first[texts], self.lengths[texts]
+        )
+
+
+class WordFeatures(TextFeatures):
+    """The ranking features of texts for queries of one word, from counts alone."""
+
+    def __init__(self, counts: WordCounts) -> None:
         none = np.zeros(0, np.int64)
-        super().__init__(SlotHits(none, none, none, np.zeros((0, 1))), lengths, np.ones((1, 1)))
-        self.by_slot, self.in_title = weighted[:, :, None], times[_TITLE]
-        self.runs = _Runs(times, np.zeros((*times.shape, 0)))
-        self.earliness = EARLY_HALF_WORDS / (EARLY_HALF_WORDS + first)
+        super().__init__(SlotHits(none, none, none, np.zeros((1, 0))), counts.lengths, np.ones((1, 1)))
+        self.by_slot, self.in_title = counts.weighted[:, :, None], counts.times[_TITLE]
+        self.runs = _Runs(counts.times, np.zeros((*counts.times.shape, 0)))
+        self.earliness = EARLY_HALF_WORDS / (EARLY_HALF_WORDS + counts.first)
 
 
 def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
@@ -229,13 +260,13 @@ def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
     which[which == len(known)] = 0
     right = known[which] == found if len(known) else np.zeros(0, np.bool_)
     places, which = maybe[right], which[right]
-    weights = np.zeros((len(known), len(slots)))
-    for column, slot in enumerate(slots):
+    weights = np.zeros((len(slots), len(known)))
+    for row, slot in enumerate(slots):
         at = np.searchsorted(known, np.array(slot.numbers, np.uint32))
-        np.maximum.at(weights[:, column], at, np.array(slot.weights, np.float64))
+        np.maximum.at(weights[row], at, np.array(slot.weights, np.float64))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
     texts, fields = np.divmod(np.searchsorted(starts, places, side="right") - 1, len(TEXT_FIELDS))
-    return SlotHits(places, texts, fields, weights[which])
+    return SlotHits(places, texts, fields, weights.take(which, axis=1))
 
 
 def _bm25(counts: Floats, lengths: Ints, field: int) -> Floats:
@@ -272,7 +303,9 @@ def _find_runs(of: TextFeatures) -> _Runs:
 
 def _count_with_bit(of: TextFeatures, masks: Masks, bit: int) -> Floats:
     """Count the hits of each field and text that have this bit set."""
-    return of.count(((masks >> np.uint64(bit)) & np.uint64(1)).astype(np.float64))
+    has = np.flatnonzero(masks & (np.uint64(1) << np.uint64(bit)))
+    counts = np.bincount(of.rows[has], minlength=len(TEXT_FIELDS) * of.texts)
+    return counts.reshape(len(TEXT_FIELDS), of.texts).astype(np.float64)
 
 
 def _pair_shares(shares: Floats) -> Floats:
@@ -301,6 +334,23 @@ def _compute_anchor_share(of: TextFeatures) -> Floats:
     return np.asarray(np.sqrt(np.minimum(said, 1.0)))
 
 
+def _compute_shortness(of: TextFeatures, field: int) -> Floats:
+    """Compute how short a field with all words in order is: they were more likely taken from a short one."""
+    length = np.log1p(of.lengths[field]) / np.log1p(LONG[TEXT_FIELDS[field]])
+    return _unless_alone(of, np.where(of.runs.whole[field] > 0, np.maximum(1 - length, 0.0), 0.0))
+
+
+def _compute_path_share(of: TextFeatures) -> Floats:
+    """Compute how much of the URL's path the query covers: all of ``/faq.html`` for "faq"."""
+    names = np.maximum(of.lengths[_URL] - USUAL_HOST_WORDS, 1)
+    return np.asarray(np.minimum(of.by_slot[_URL].sum(axis=1) / names, 1.0) * of.weigh(of.present[_URL]))
+
+
+def _unless_alone(of: TextFeatures, values: Floats | Bools) -> Floats:
+    """Return the values of a feature that needs several words; a single word has no order."""
+    return np.zeros(of.texts) if of.slots == 1 else np.asarray(values, np.float64)
+
+
 class _BodyHits(NamedTuple):
     """Hits in bodies: their places, their texts, where the body of each begins, and their weights."""
 
@@ -309,15 +359,22 @@ class _BodyHits(NamedTuple):
     begins: Ints
     weights: Floats
 
-    def find_last(self, telling: Bools) -> tuple[list[Bools], list[Ints]]:
-        """Find by slot which hits have it, where it is rare enough, and its last occurrence up to the hit.
+    def find_slots(self, telling: Bools) -> list[Bools]:
+        """Find by slot which hits have it, where it is rare enough."""
+        has = [weights > 0 for weights in self.weights]
+        if telling.all():
+            return has
+        return [there & column[self.texts] for there, column in zip(has, telling.T, strict=True)]
 
-        Anything before the start of the body belongs to another field or text.
-        """
-        has = [weights > 0 for weights in self.weights.T]
-        if not telling.all():
-            has = [there & column[self.texts] for there, column in zip(has, telling.T, strict=True)]
-        return has, [np.maximum.accumulate(np.where(there, self.places, -1)) for there in has]
+    def find_near(self, one: Bools, other: Bools, texts: int) -> Bools:
+        """Find the texts where two slots meet within a few words: if so, two hits that follow each other do."""
+        some = np.flatnonzero(one | other)
+        one, other, places, of = one[some], other[some], self.places[some], self.texts[some]
+        is_near = (np.diff(places) <= NEAR_WORDS) & (of[1:] == of[:-1])
+        is_near &= (one[1:] & other[:-1]) | (one[:-1] & other[1:])
+        met = np.zeros(texts, np.bool_)
+        met[of[1:][is_near]] = met[of[one & other]] = True
+        return met
 
 
 def _compute_span(of: TextFeatures) -> Floats:
@@ -325,7 +382,9 @@ def _compute_span(of: TextFeatures) -> Floats:
     if of.slots == 1 or not len(of.body.places):
         return (of.runs.whole[_BODY] > 0).astype(np.float64) if of.slots == 1 else np.zeros(of.texts)
     places, texts, begins, _ = of.body
-    has, last = of.body.find_last(of.telling)
+    has = of.body.find_slots(of.telling)
+    # Anything before the start of the body belongs to another field or text.
+    last = [np.maximum.accumulate(np.where(there, places, -1)) for there in has]
     earliest = np.minimum.reduce(
         [np.where(column[texts], at, places) for at, column in zip(last, of.telling.T, strict=True)]
     )
@@ -339,23 +398,20 @@ def _compute_span(of: TextFeatures) -> Floats:
 def _compute_near(of: TextFeatures) -> Floats:
     """Compute the share of adjacent rare slots that occur within a few words of each other, in any order.
 
-    A query with one rare slot has all of it where the slot occurs.
+    A query with one rare slot among others has all of it where the slot occurs.
     """
     if of.slots == 1:
-        return np.asarray(of.runs.whole[_BODY] > 0).astype(np.float64)
-    places, texts, begins, _ = of.body
-    has, last = of.body.find_last(of.telling)
-    since = np.maximum(begins, places - NEAR_WORDS)
-    recent = [at >= since for at in last]
-    telling, is_any = of.telling.sum(axis=1), np.logical_or.reduce(has)
-    total = np.where(telling == 1, np.minimum(np.bincount(texts[is_any], minlength=of.texts), 1.0), 0.0)
+        return np.zeros(of.texts)
+    has, telling = of.body.find_slots(of.telling), of.telling.sum(axis=1)
+    total = np.where(
+        telling == 1, np.minimum(np.bincount(of.body.texts[np.logical_or.reduce(has)], minlength=of.texts), 1.0), 0.0
+    )
     for one in range(of.slots):
         open_ = of.telling[:, one]
         for other in range(one + 1, of.slots):
             is_pair = open_ & of.telling[:, other]
             if is_pair.any():
-                met = (has[other] & recent[one]) | (has[one] & recent[other])
-                total += is_pair & (np.bincount(texts[met], minlength=of.texts) > 0)
+                total += is_pair & of.body.find_near(has[one], has[other], of.texts)
             open_ = open_ & ~of.telling[:, other]
             if not open_.any():
                 break
@@ -368,7 +424,7 @@ def _compute_earliness(of: TextFeatures) -> Floats:
     shares = np.broadcast_to(of.shares, (of.texts, of.slots))
     total = np.zeros(of.texts)
     for slot in range(of.slots):
-        there = np.flatnonzero(weights[:, slot] > 0)
+        there = np.flatnonzero(weights[slot] > 0)
         owners = texts[there]
         first = np.append(True, owners[1:] != owners[:-1])[: len(owners)]  # hits are in order
         at, owners = there[first], owners[first]
@@ -382,7 +438,9 @@ def _list_field_features(field: int) -> dict[str, Callable[[TextFeatures], Float
     return {
         f"{name}_bm25": lambda of: of.weigh(_bm25(of.by_slot[field], of.lengths[field], field)),
         f"{name}_coverage": lambda of: of.weigh(of.present[field]),
-        f"{name}_phrase": lambda of: _bm25(of.runs.whole[field][:, None], of.lengths[field], field)[:, 0],
+        f"{name}_phrase": lambda of: _unless_alone(
+            of, _bm25(of.runs.whole[field][:, None], of.lengths[field], field)[:, 0]
+        ),
         f"{name}_pairs": lambda of: _compute_pairs(of, field),
     }
 
@@ -392,11 +450,13 @@ _COMPUTE: dict[str, Callable[[TextFeatures], Floats]] = {
     "title_exact": _compute_title_share,
     "title_is": lambda of: ((of.runs.whole[_TITLE] > 0) & (of.lengths[_TITLE] == of.slots)).astype(np.float64),
     "anchors_exact": _compute_anchor_share,
-    "body_has": lambda of: (of.runs.whole[_BODY] > 0).astype(np.float64),
+    "url_exact": _compute_path_share,
+    "body_has": lambda of: _unless_alone(of, of.runs.whole[_BODY] > 0),
     "body_span": _compute_span,
     "body_near": _compute_near,
     "body_early": lambda of: of.earliness,
-    "body_length": lambda of: np.log1p(of.lengths[_BODY]) / np.log1p(LONG_BODY),
+    "headings_short": lambda of: _compute_shortness(of, _HEADINGS),
+    "body_short": lambda of: _compute_shortness(of, _BODY),
     "anywhere": lambda of: of.weigh(of.present.max(axis=0)),
     "outside": lambda of: of.weigh(of.present[:_BODY].max(axis=0)),
 }

@@ -13,12 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
+from vedette.index.versions import list_version_names
 from vedette.model import origin_of
 from vedette.text import hash_words, normalize_words
 
 LEVEL = 1
 BODY = "\0"  # starts the body; JSON cannot contain it, and a body is long, so it is stored as it is
 MAX_BYTES = 64 << 20
+HEAD_CHARACTERS = 16_384  # that surely have the URL
+_DECODER = json.JSONDecoder()
 
 
 class StoredPage(NamedTuple):
@@ -53,14 +56,38 @@ def pack_page(stored: StoredPage) -> bytes:
     return zstandard.compress(f"{text}{BODY}{stored.body}".encode("utf-8", "replace"), LEVEL)
 
 
-def unpack_page(blob: bytes) -> StoredPage | None:
-    """Unpack a page; None if the bytes are damaged."""
+def unpack_page(blob: bytes, by: zstandard.ZstdDecompressor | None = None) -> StoredPage | None:
+    """Unpack a page; None if the bytes are damaged.
+
+    Making a decompressor takes longer than most pages; a caller that has only one thread can pass its own.
+    """
     try:
-        head, _, body = zstandard.decompress(blob, max_output_size=MAX_BYTES).decode().partition(BODY)
+        head, _, body = _decompress(blob, by).decode().partition(BODY)
         url, title, description, headings, _, *rest = json.loads(head)
         return StoredPage(url, title, description, tuple(headings), body, *rest)
     except (zstandard.ZstdError, ValueError, TypeError):
         return None
+
+
+def unpack_url(blob: bytes, by: zstandard.ZstdDecompressor | None = None) -> str:
+    """Unpack only the URL of a page, which comes first; empty if the bytes are damaged.
+
+    >>> unpack_url(pack_page(StoredPage("http://example.org/", title="Home"))), unpack_url(b"no page")
+    ('http://example.org/', '')
+    """
+    try:
+        head = _decompress(blob, by)[:HEAD_CHARACTERS].decode("utf-8", "replace")
+        url, _ = _DECODER.raw_decode(head, 1)
+    except (zstandard.ZstdError, ValueError):
+        return ""
+    return url if isinstance(url, str) else ""
+
+
+def _decompress(blob: bytes, by: zstandard.ZstdDecompressor | None) -> bytes:
+    """Decompress a page; a frame that states its size would ignore ``max_output_size``."""
+    if zstandard.frame_content_size(blob) > MAX_BYTES:
+        raise zstandard.ZstdError(f"a page is larger than {MAX_BYTES} bytes")
+    return (by or zstandard.ZstdDecompressor()).decompress(blob, max_output_size=MAX_BYTES)
 
 
 PUBLIC = "public"
@@ -127,11 +154,16 @@ def build_document(entry: IndexEntry, forms: FieldTokens) -> dict[str, object]:
         "anchors": forms.anchors.decode(),
         "url": forms.url.decode(),
         "body": forms.body.decode(),
-        "site": list_site_values(entry.url),
+        "site": [*list_site_values(entry.url), *map(version_value, list_version_names(entry.url))],
         "kind": list(KIND_NAMES.get(entry.kind, (entry.kind,))),
         "language": [entry.language] if entry.language else [],
         "access": [access_label(entry.private)],
     }
+
+
+def version_value(name: str) -> str:
+    """Return the value of the field ``site`` by which the pages of a release are found; no site is called that."""
+    return f"@{name}"
 
 
 def access_label(private: str) -> str:

@@ -1,25 +1,19 @@
-"""Choose the snippet of a page's text to show for a query, and the words in it to highlight; and its sections.
+"""Choose the snippet of a page's text to show for a query, and the words in it to highlight.
 
 Words match as everywhere else (``vedette.text``): whole, and folded. The best snippet has the most different words of
 the query; among such snippets, the one where they are closest together; among those, the first. It begins at a sentence
-if one begins near enough, else at a word. Everything is done on arrays of word hashes and positions, once over the
-text.
-
-A section is the text from one heading of the main text to the next. The words of a query count once for each section
-that has them, and more if they are in its heading. A word that is in every section of a page tells none of them apart,
-so words are weighted by how few sections have them, as pages are by inverse document frequency.
+if one begins near enough, else at a word. A page has a few dozen hits, for which plain lists are faster than arrays.
 """
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote
 
 import numpy as np
 
-from vedette.index.fields import StoredPage
 from vedette.policy import Ints
 from vedette.text import WordHashes, compose, hash_words, locate_words
 
@@ -47,16 +41,55 @@ class Snippet(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Where words of the query occur in a text, in order, and which query slot each fills."""
+    """Where words of the query occur in a text, in order and disjoint, and which query slot each fills."""
 
-    starts: Ints
-    ends: Ints
-    slots: Ints
+    starts: list[int]
+    ends: list[int]
+    slots: list[int]
 
     def within(self, start: int, end: int) -> "Hits":
         """Return the hits within a part of the text, counted from its beginning."""
-        inside = (self.starts >= start) & (self.ends <= end)
-        return Hits(self.starts[inside] - start, self.ends[inside] - start, self.slots[inside])
+        first, behind = bisect_left(self.starts, start), bisect_right(self.ends, end)
+        return Hits(
+            [at - start for at in self.starts[first:behind]],
+            [at - start for at in self.ends[first:behind]],
+            self.slots[first:behind],
+        )
+
+    def iterate_parts(self, begins: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Iterate over the hits: which part of the text, of those that begin here, the position, and the slot."""
+        for start, slot in zip(self.starts, self.slots, strict=True):
+            yield max(bisect_right(begins, start) - 1, 0), start, slot
+
+
+class PlainText:
+    """A plain ASCII text, where searching each word is far faster than tokenizing; its hits are found part by part."""
+
+    def __init__(self, text: str, wanted: Sequence[Sequence[str]]) -> None:
+        self._lower = text.lower()
+        self._words = _list_words(wanted)
+
+    def within(self, start: int, end: int) -> Hits:
+        """Return the hits within a part of the text, counted from its beginning."""
+        return _find_plain_hits(self._lower[start:end], self._words)
+
+    def iterate_parts(self, begins: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Iterate over the first hits of each word in each part of the text: part, position, and slot."""
+        lower = self._lower
+        for word, slot in self._words:
+            start = lower.find(word)
+            while start >= 0:
+                end = start + len(word)
+                if not lower[start - 1 : start].isalnum() and not lower[end : end + 1].isalnum():
+                    part = bisect_right(begins, start)
+                    yield max(part - 1, 0), start, slot
+                    if part == len(begins):
+                        break
+                    end = begins[part]
+                start = lower.find(word, end)
+
+
+SearchedText = Hits | PlainText
 
 
 def tidy_text(text: str) -> tuple[str, bool]:
@@ -134,8 +167,10 @@ def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
     return _QueryNumbers(np.array(numbers, np.uint32), np.array([slots[number] for number in numbers], np.int64))
 
 
-def find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None = None) -> tuple[str, Hits]:
-    """Find the query's words in a text; return the tidied text, perhaps normalized, and the hits.
+def search_text(
+    text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None = None
+) -> tuple[str, SearchedText]:
+    """Search a text for the query's words; return the tidied text, perhaps normalized, and where to find hits in it.
 
     ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
     what ``tidy_text`` returned for the text, where it is known to be tidy.
@@ -143,7 +178,7 @@ def find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | No
     if is_plain is None:
         text, is_plain = tidy_text(text)
     if is_plain and not any(word in _NAMES for words in wanted for word in words):
-        return text, _find_plain_hits(text, wanted)
+        return text, PlainText(text, wanted)
     sought = _compile_query(tuple(map(tuple, wanted)))
     text = text[:MAX_CHARACTERS]
     found = locate_words(text)
@@ -151,11 +186,17 @@ def find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | No
         text = compose(text)
         found = locate_words(text)
     if found is None or not len(sought.numbers):
-        return text, Hits(*np.zeros((3, 0), np.int64))
+        return text, Hits([], [], [])
     places = np.searchsorted(sought.numbers, found.numbers)
     places[places == len(sought.numbers)] = 0
     hit = (sought.numbers[places] == found.numbers).nonzero()[0]
-    return text, Hits(found.starts[hit], found.ends[hit], sought.slots[places[hit]])
+    return text, Hits(found.starts[hit].tolist(), found.ends[hit].tolist(), sought.slots[places[hit]].tolist())
+
+
+def find_hits(text: str, wanted: Sequence[Sequence[str]]) -> tuple[str, Hits]:
+    """Find all of the query's words in a text; return the tidied text, perhaps normalized, and the hits."""
+    text, found = search_text(text, wanted)
+    return text, found.within(0, len(text))
 
 
 @lru_cache(maxsize=4096)
@@ -163,43 +204,43 @@ def _is_foreign_letter(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] in "LMNC"
 
 
-def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> Hits:
-    """Find the query's words in a plain ASCII text, where searching each word is far faster than tokenizing."""
-    lower = text.lower()
-    found: dict[tuple[int, int], int] = {}
+def _list_words(wanted: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
+    """List the words of the query with their slots; a word that fills two slots fills the first."""
+    slots: dict[str, int] = {}
     for slot, words in enumerate(wanted[:MAX_SLOTS]):
         for word in words:
-            for place in _find_word(lower, word):
-                found.setdefault(place, slot)
-    rows = [(*place, slot) for place, slot in sorted(found.items())]
-    return Hits(*np.array(rows, np.int64).reshape(-1, 3).T)
+            if word:
+                slots.setdefault(word, slot)
+    return list(slots.items())
 
 
-def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
-    """Yield where a word occurs as a whole word in a text, for the first few hundred times."""
-    start = text.find(word) if word else -1
-    for _ in range(MAX_PLACES):
-        if start < 0:
-            return
-        end = start + len(word)
-        if not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum():
-            yield start, end
-        start = text.find(word, end)
+def _find_plain_hits(lower: str, words: list[tuple[str, int]]) -> Hits:
+    """Find words in a plain ASCII text in lower case, each for the first few hundred times."""
+    find = lower.find
+    found: dict[int, tuple[int, int]] = {}
+    for word, slot in words:
+        start, places = find(word), MAX_PLACES
+        while start >= 0 and places:
+            end = start + len(word)
+            if not lower[start - 1 : start].isalnum() and not lower[end : end + 1].isalnum():
+                found.setdefault(start, (end, slot))
+            start, places = find(word, end), places - 1
+    starts = sorted(found)
+    return Hits(starts, [found[start][0] for start in starts], [found[start][1] for start in starts])
 
 
 def _choose_span(hits: Hits, room: int) -> tuple[int, int]:
     """Choose the span of query hits that the snippet should show."""
-    starts, ends, slots = (column[:MAX_HITS] for column in hits)
-    if not len(starts):
-        return 0, 0
-    of_slot = slots[:, None] == np.unique(slots)
-    far = np.iinfo(np.int64).max
-    # For each hit and slot: where that slot's next word ends.
-    next_ends = np.minimum.accumulate(np.where(of_slot, ends[:, None], far)[::-1])[::-1]
-    near = next_ends - starts[:, None] <= room
-    last = np.where(near, next_ends, starts[:, None]).max(axis=1)
-    best = np.lexsort((starts, last - starts, -near.sum(axis=1)))[0]
-    return int(starts[best]), int(last[best])
+    best, first, last = (0, 0), 0, 0
+    next_ends: dict[int, int] = {}  # where the next word of each slot ends, seen from the hit
+    for start, end, slot in zip(*(column[MAX_HITS - 1 :: -1] for column in hits), strict=True):
+        next_ends[slot] = end
+        near = [other for other in next_ends.values() if other - start <= room]
+        reach = max(near, default=start)
+        rank = (-len(near), reach - start)
+        if rank <= best:  # the first of equal ones
+            best, first, last = rank, start, reach
+    return first, last
 
 
 def _choose_start(text: str, first: int, last: int, most: int) -> int:
@@ -227,101 +268,12 @@ def _choose_end(text: str, start: int, last: int, most: int) -> int:
 
 def _merge_marks(hits: Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
     """Convert the hits inside a snippet to highlight ranges; ranges that touch are merged."""
-    inside = (hits.starts >= start) & (hits.ends <= end)
+    inside = slice(bisect_left(hits.starts, start), bisect_right(hits.ends, end))
     marks: list[tuple[int, int]] = []
-    for first, last in zip(hits.starts[inside].tolist(), hits.ends[inside].tolist(), strict=True):
+    for first, last in zip(hits.starts[inside], hits.ends[inside], strict=True):
         mark = first - start + shift, last - start + shift
         if marks and marks[-1][1] >= mark[0]:
             marks[-1] = marks[-1][0], mark[1]
         else:
             marks.append(mark)
     return tuple(marks)
-
-
-MAX_SECTIONS = 4
-HEADING_WEIGHT = 0.75
-MIN_LENGTH = 80
-# Sections that score less than this share of the best one are not shown beside it.
-MIN_SHARE = 0.6
-# What permalinks add to a heading.
-_PERMALINK_SIGNS = " #¶§🔗"
-_SAFE = "!$&'()*+,;=:@/?-._~"
-
-
-class Section(NamedTuple):
-    """A section of a page: its heading, the id that leads there, and where heading and text are in the page's text.
-
-    ``share`` is its score for a query, as a share of that of the best section.
-    """
-
-    heading: str
-    anchor: str
-    heading_at: int
-    start: int
-    end: int
-    share: float = 1.0
-
-    def build_url(self, page: StoredPage) -> str:
-        """Build the URL that leads to this section of a page.
-
-        A heading without an id is found by its text; only browsers can do that, and only in HTML.
-
-        >>> page = StoredPage("http://example.org/")
-        >>> Section("Set-up", "", 0, 0, 0).build_url(page), Section("Set-up", "run", 0, 0, 0).build_url(page)
-        ('http://example.org/#:~:text=Set%2Dup', 'http://example.org/#run')
-        """
-        url = page.url.partition("#")[0]
-        if self.anchor:
-            return f"{url}#{quote(self.anchor, safe=_SAFE)}"
-        if self.heading and page.kind == "html":
-            return f"{url}#:~:text={quote(self.heading, safe='').replace('-', '%2D')}"
-        return url
-
-
-def split_sections(page: StoredPage, text: str) -> list[Section]:
-    r"""Split a page's text into sections; what is before the first heading is a section without one.
-
-    >>> page = StoredPage("http://example.org/", headings=("One", "Two"), anchors=("", "two"))
-    >>> parts = split_sections(page, "Lead\nOne\nText\nTwo\nEnd")
-    >>> [(part.heading, part.anchor, part.start, part.end) for part in parts]
-    [('', '', 0, 4), ('One', '', 9, 13), ('Two', 'two', 18, 21)]
-    """
-    is_composed = text is page.body
-    found: list[tuple[str, str, int, int]] = [("", "", 0, 0)]
-    lines = f"\n{text}\n"
-    position = 0
-    for heading, anchor in zip(page.headings, page.anchors, strict=False):
-        line = f"\n{heading if is_composed else compose(heading)}\n"
-        at = -1 if anchor is None else lines.find(line, position)
-        if at >= 0:
-            position = at + len(line) - 1
-            found.append((heading.strip(_PERMALINK_SIGNS), anchor or "", at, min(position, len(text))))
-    ends = [max(0, at - 1) for _, _, at, _ in found[1:]] + [len(text)]
-    sections = [Section(*part, max(part[3], end)) for part, end in zip(found, ends, strict=True)]
-    return sections if sections[0].end else sections[1:]
-
-
-def choose_sections(sections: list[Section], hits: Hits) -> list[Section]:
-    """Choose the sections with the most telling words of the query, best first; none if no section has any."""
-    if not sections or not len(hits.slots):
-        return []
-    starts = np.array([section.heading_at for section in sections])
-    place = np.maximum(np.searchsorted(starts, hits.starts, side="right") - 1, 0)
-    is_heading = hits.starts < np.array([section.start for section in sections])[place]
-    slots, slot = np.unique(hits.slots, return_inverse=True)
-    has = np.zeros((len(sections), len(slots)), bool)
-    has[place, slot] = True
-    in_heading = np.zeros_like(has)
-    in_heading[place[is_heading], slot[is_heading]] = True
-    weights = np.log1p(len(sections) / has.sum(axis=0))
-    scores = has @ weights + HEADING_WEIGHT * (in_heading @ weights)
-    best = np.argsort(-scores, kind="stable")[:MAX_SECTIONS].tolist()
-    shares = scores / scores[best[0]]
-    return [_extend_short(sections, row)._replace(share=float(shares[row])) for row in best if shares[row] >= MIN_SHARE]
-
-
-def _extend_short(sections: list[Section], row: int) -> Section:
-    """Extend a section that has next to no text of its own over the subsections that follow it."""
-    section = sections[row]
-    ends = (following.end for following in sections[row:] if following.end - section.start >= MIN_LENGTH)
-    return section._replace(end=next(ends, sections[-1].end))

@@ -2,16 +2,23 @@
 
 A manual that is published for every release repeats each page: ``/docs/2.8/setup``, ``/docs/3.0/setup``,
 ``/docs/setup``. Their texts differ too much to be copies. Pages of one *family* have the same host, title and path,
-apart from one folder that names a release. Other numbers (rooms, articles, days) are ignored: a plain number counts
-only as the first folder, or after a folder such as ``docs``, and the title must be the same.
+apart from one folder that names a release, and release numbers in the title. Other numbers (rooms, articles, days) are
+ignored: a plain number counts only as the first folder, or after a folder such as ``docs``.
+
+A page is found by ``version:`` under the name of that folder (``release-2.8.1``), its number (``2.8.1``) and each
+shorter one (``2.8``, ``2``).
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import xxhash
 
 from vedette.model import origin_of
+from vedette.policy import Floats
 
 _DOTTED = re.compile(r"(?P<before>(?:[a-z][a-z_-]*)?)(?P<number>\d+(?:\.(?:\d+|x))+)(?P<after>[a-z0-9._-]*)", re.ASCII)
 _PREFIXED = re.compile(r"v(?P<number>\d{1,4})", re.ASCII)
@@ -33,8 +40,16 @@ _MANUALS = frozenset(
 )
 _NEWEST = frozenset(("current", "latest", "stable"))
 _UNRELEASED = frozenset(("dev", "devel", "edge", "main", "master", "next", "nightly", "snapshot", "trunk", "unstable"))
-_ENDING = re.compile(r"(?:/|/index)?(?:\.html?|\.php)?/?$")
+_INDEX = re.compile(r"(?:^|(?<=/))index(?:\.html?|\.php)?$")
+_ENDING = re.compile(r"(?:\.html?|\.php)$")
 _DIGITS = 1000.0
+_PRECISION = 4e-7  # releases are stored as 32-bit numbers
+# Numbers in titles that only say which release a page belongs to; others ("Room 12") tell pages apart.
+_TITLE_NUMBER = re.compile(
+    r"\bv?\d+(?:\.(?:\d+|x))+(?:[.-]?(?:a|alpha|b|beta|dev|post|rc)[.-]?\d*)?\b", re.ASCII | re.IGNORECASE
+)
+_NAMED = re.compile(r"(?<![\w.])v?(\d+(?:\.(?:\d+|x))*)(?![\w.]*\w)", re.ASCII | re.IGNORECASE)
+MAX_NAMED = 4
 # A page without a release in its path belongs to the current one; unreleased versions come last.
 PRESENT, UNRELEASED = 1e6, -1.0
 
@@ -49,36 +64,81 @@ class VersionKey(NamedTuple):
 NO_VERSION = VersionKey(0, 0.0)
 
 
+class PathVersion(NamedTuple):
+    """A URL's path without its release; the release as a number; and its label, empty if the path names none."""
+
+    path: str
+    release: float
+    label: str
+
+
 def version_key_of(url: str, title: str) -> VersionKey:
     """Return the family and the release of a page.
 
-    >>> old = version_key_of("http://a.example/2.8/setup.html", "Setup")
-    >>> new = version_key_of("http://a.example/setup", "Setup")
+    >>> old = version_key_of("http://a.example/2.8/setup.html", "Setup (2.8)")
+    >>> new = version_key_of("http://a.example/setup", "Setup (3.0)")
     >>> old.family == new.family, old.release < new.release
     (True, True)
     """
-    origin = origin_of(url)
-    path, release = split_release(url.partition("://")[2].partition("/")[2].partition("#")[0])
-    text = f"{origin.host.removeprefix('www.')}/{path}\n{title}"
+    path, release, _ = split_version(url)
+    text = f"{origin_of(url).host.removeprefix('www.')}/{path}\n{_TITLE_NUMBER.sub('', title)}"
     return VersionKey(xxhash.xxh32_intdigest(text.encode("utf-8", "replace")) or 1, release)
 
 
-def split_release(path: str) -> tuple[str, float]:
-    """Split a path (without its first slash) into the path without its release, and the release.
+def list_version_names(url: str) -> list[str]:
+    """List the values of ``version:`` that match a URL.
 
-    >>> split_release("docs/2.8/setup.html"), split_release("0100/documentation.html"), split_release("rooms/12/plan")
-    (('docs/setup', 2.008), ('documentation', 0.001), ('rooms/12/plan', 1000000.0))
+    >>> list_version_names("http://a.example/docs/release-2.8.1/setup"), list_version_names("http://a.example/setup")
+    (['release-2.8.1', '2.8.1', '2.8', '2'], [])
     """
-    path, mark, query = path.partition("?")
-    path = _ENDING.sub("", path)
+    label = split_version(url).label
+    numbers = [number.split(".") for number in find_releases(label.replace("-", " ").replace("_", " "))]
+    shorter = [".".join(parts[:count]) for parts in numbers for count in range(len(parts), 0, -1)]
+    return list(dict.fromkeys([label, *shorter])) if label else []
+
+
+def find_releases(query: str) -> tuple[str, ...]:
+    """Find the numbers in a query that may name a release.
+
+    >>> find_releases("setup 2.8"), find_releases("python v3 asyncio"), find_releases("b2b 1.2.3.")
+    (('2.8',), ('3',), ('1.2.3',))
+    """
+    return tuple(dict.fromkeys(found.lower() for found in _NAMED.findall(query)))[:MAX_NAMED]
+
+
+def match_releases(releases: Floats, named: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Check which releases a query names: with "2.8" it names 2.8 and 2.8.1, but not 2.80.
+
+    >>> match_releases(np.array([2.008, 2.008001, 2.08, 3.0]), ["2.8"]).tolist()
+    [True, True, False, False]
+    """
+    is_named = np.zeros(len(releases), np.bool_)
+    for number in named:
+        parts = [part for part in number.split(".") if part.isdecimal()][:3]
+        first, width = _to_number(parts), _DIGITS ** (1 - len(parts))
+        is_named |= (releases > first - _PRECISION) & (releases < first + width - _PRECISION)
+    return is_named
+
+
+def split_version(url: str) -> PathVersion:
+    """Split the path of a URL (without its first slash) into the path without its release, and the release.
+
+    >>> split_version("http://a.example/docs/v2.8/setup.html")
+    PathVersion(path='docs/setup', release=2.008, label='v2.8')
+    >>> split_version("http://a.example/rooms/12/plan")
+    PathVersion(path='rooms/12/plan', release=1000000.0, label='')
+    """
+    path, mark, query = url.partition("://")[2].partition("/")[2].partition("#")[0].partition("?")
+    path = _ENDING.sub("", _INDEX.sub("", path))
     *folders, page = path.split("/")
     for at, folder in enumerate(folders):
-        read = _read_release(folder.lower(), folders[at - 1].lower() if at else "")
+        is_home = not page and at == len(folders) - 1  # "/12/" may be anything, "/12/setup" less so
+        read = _read_release(folder.lower(), folders[at - 1].lower() if at else "?" * is_home)
         if read is not None:
             left, release = read
             kept = [*folders[:at], *([left] if left else []), *folders[at + 1 :], page]
-            return f"{'/'.join(kept)}{mark}{query}", release
-    return f"{path}{mark}{query}", PRESENT
+            return PathVersion(f"{'/'.join(kept).rstrip('/')}{mark}{query}", release, folder.lower())
+    return PathVersion(f"{path.rstrip('/')}{mark}{query}", PRESENT, "")
 
 
 def _read_release(folder: str, before: str) -> tuple[str, float] | None:

@@ -73,7 +73,7 @@ def _parse_line(text: str, now_s: float) -> ImportedQuery:
 def _parse_columns(text: str) -> tuple[str, Any, Any]:
     query, *more = (part.strip() for part in text.split("\t"))
     if len(more) > 2:
-        raise _InvalidLineError("more tab-separated columns than a query, a count and a date")
+        raise _InvalidLineError("too many columns; expected a tab-separated query, count and date")
     count, at = [*more, "", ""][:2]
     return query, count or None, at or None
 
@@ -93,7 +93,7 @@ def _parse_times(count: Any) -> int:  # noqa: ANN401 - read from outside
         return 1
     times = _parse_number(count)
     if times is None or not 1 <= times <= MAX_TIMES or times != int(times):
-        raise _InvalidLineError(f'"{str(count)[:40]}" is not a number of searches')
+        raise _InvalidLineError(f'"{str(count)[:40]}" is not a count; use a whole number, such as 12')
     return int(times)
 
 
@@ -102,7 +102,7 @@ def _parse_moment(at: Any, now_s: float) -> float:  # noqa: ANN401 - read from o
         return now_s
     at_s = _parse_date(at) if isinstance(at, str) else _parse_number(at)
     if at_s is None:
-        raise _InvalidLineError(f'"{str(at)[:40]}" is not a date such as 2026-01-31')
+        raise _InvalidLineError(f'"{str(at)[:40]}" is not a date: use YYYY-MM-DD, for example 2026-01-31')
     if not 0.0 <= at_s <= now_s + SKEW_S:
         raise _InvalidLineError(f"{str(at)[:40]} is in the future" if at_s > 0.0 else f"{str(at)[:40]} is before 1970")
     return min(at_s, now_s)

@@ -37,16 +37,6 @@ PSEUDO_COUNT = 0.5
 FIRST_RATE_D = 1 / 30
 
 
-def index_worth(rate_d: Floats, weight: Floats, days: Floats) -> Floats:
-    """Compute the freshness index: the worth of a fetch after ``days`` days, in weight times days.
-
-    >>> index_worth(np.array([0.5, 2.0]), np.ones(2), np.array([2.0, 1e6])).round(4).tolist()
-    [0.5285, 0.5]
-    """
-    worth: Floats = weight / rate_d * staleness_worth(rate_d * days)
-    return worth
-
-
 def staleness_worth(changes: Floats) -> Floats:
     """Compute 1 - exp(-x) (1 + x), the index for x changes expected since the last fetch, by any model."""
     series = changes**2 * (1 / 2 - changes * (1 / 3 - changes * (1 / 8 - changes / 30)))
@@ -105,6 +95,8 @@ def solve_announced(part: Floats, recall: Floats, false: Floats) -> Floats:
     """
     changes = solve_staleness(part)
     rows = np.flatnonzero((recall > 0) & (part > 0))
+    if not len(rows):  # nothing is announced anywhere, as in most crawls: nothing to halve
+        return changes
     part, recall, false = part[rows], recall[rows], false[rows]
     low, high = np.zeros(len(rows)), np.full(len(rows), MAX_STALENESS)
     possible = announced_worth(high, recall, false) > part

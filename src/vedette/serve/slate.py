@@ -26,10 +26,11 @@ SNIPPET_LENGTH = 200
 class SearchRequest(NamedTuple):
     """A search request: query, filters, page number and audience.
 
-    ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen besides the query; they add to
-    those in the query itself. ``allowed`` are the private sites (by their prefix) that the user may see. ``page``
-    counts from 1. With ``folded`` False copies are shown one by one. ``audience`` says how learned quality counts.
-    Snippets have at most ``snippet_length`` characters.
+    ``site``, ``kind``, ``language``, ``version``, ``after_s`` and ``before_s`` are filters chosen besides the query,
+    which add to those in it. ``allowed`` are the private sites (by their prefix) that the user may see.
+    ``page`` counts from 1. With ``folded`` False copies are shown one by one. ``audience`` says how learned quality
+    counts. Snippets have at most ``snippet_length`` characters. With ``is_partial`` the query is still being typed, and
+    its last word may be incomplete. Only if it ``is_explained`` have results reasons (``why``, ``sentence``).
     """
 
     query: str
@@ -44,6 +45,9 @@ class SearchRequest(NamedTuple):
     folded: bool = True
     audience: Audience = DEFAULT_AUDIENCE
     snippet_length: int = SNIPPET_LENGTH
+    version: str = ""
+    is_partial: bool = False
+    is_explained: bool = True
 
 
 class Reason(NamedTuple):
@@ -74,11 +78,19 @@ class ResultSection(NamedTuple):
     share: float = 1.0
 
 
+class PageVersion(NamedTuple):
+    """The same page of another release: its label, as in its URL, and its URL."""
+
+    label: str
+    url: str
+
+
 class SearchResult(NamedTuple):
     """One search result as it is shown.
 
     ``site`` is its host; ``date_s`` the date stated by the page, if any; ``born_s`` when it was first fetched.
-    ``similar`` counts copies folded under it, ``versions`` its pages of other releases. ``note`` is shown beside it
+    ``similar`` counts copies folded under it, ``versions`` pages of other releases; ``other_versions`` has the newest
+    of these, ``version`` is the label of its own release, empty if its URL names none. ``note`` is shown beside it
     ("moved down: …", "pinned for this query"), ``sentence`` explains its rank in words. ``has_copy`` means that a
     cached copy may be shown. ``sections`` are the best sections under a heading, best first; the snippet is from the
     first, unless the text before all headings matches better.
@@ -107,6 +119,8 @@ class SearchResult(NamedTuple):
     propensity: float = 1.0  # nothing is randomized yet
     versions: int = 0
     sections: tuple[ResultSection, ...] = ()
+    version: str = ""
+    other_versions: tuple[PageVersion, ...] = ()
 
 
 class Passage(NamedTuple):
@@ -123,10 +137,12 @@ class Passage(NamedTuple):
 
 
 def list_passages(results: Sequence[SearchResult], n: int) -> list[Passage]:
-    """List the best passages of search results: a page counts by the reciprocal of its rank."""
+    """List the best passages of search results: a page counts by its score, at least by that of the next one."""
+    scores = [max(result.score, 0.0) for result in results]
+    weights = [max(scores[rank:]) / (max(scores) or 1.0) for rank in range(len(scores))]
     found = [
-        Passage(result, section.heading, section.url, section.snippet.text, section.share / rank)
-        for rank, result in enumerate(results, 1)
+        Passage(result, section.heading, section.url, section.snippet.text, section.share * weight)
+        for weight, result in zip(weights, results, strict=True)
         for section in result.sections or (ResultSection("", result.url, result.snippet),)
         if section.snippet.text
     ]
@@ -136,7 +152,8 @@ def list_passages(results: Sequence[SearchResult], n: int) -> list[Passage]:
 class Slate(NamedTuple):
     """The slate that a search shows. ``total`` counts matching pages; ``notes`` are shown above the results.
 
-    ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that some results lack.
+    ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that some results lack. If a
+    word is on no page, ``corrected`` is the query that was searched instead, and ``verbatim`` is searched as typed.
     """
 
     request: SearchRequest
@@ -145,3 +162,14 @@ class Slate(NamedTuple):
     notes: tuple[str, ...] = ()
     suggestion: str = ""
     relaxed: tuple[str, ...] = ()
+    corrected: str = ""
+    verbatim: str = ""
+
+    @property
+    def correction_note(self) -> str:
+        """Say in one sentence that the query was corrected; empty if it was not."""
+        note = (
+            f"Showing results for {self.corrected}, because a word you typed does not appear on any page. "
+            f"To search for it anyway, type {self.verbatim}"
+        )
+        return note if self.corrected else ""

@@ -30,8 +30,10 @@ from vedette.web.console.ui.chart_metrics import export_reason_counts
 from vedette.web.gate import GateConfig, GateMiddleware, refusal_response
 from vedette.web.mcp.endpoint import mcp_route
 from vedette.web.metrics import Metrics
+from vedette.web.observers.routes import observer_routes
 from vedette.web.ports import SearchService
 from vedette.web.public.ads import NO_ADS, AdLinks, ad_click_route
+from vedette.web.public.answers import AnswerBox, AnswerWriter, answer_route
 from vedette.web.public.events import events_route
 from vedette.web.public.new_page_ports import NO_NEW_PAGES, NewPages
 from vedette.web.public.new_pages import new_page_routes
@@ -52,11 +54,13 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each service
     console: ConsoleServices | None = None,
     news: NewPages = NO_NEW_PAGES,
     sponsored: AdLinks = NO_ADS,
+    answers: AnswerWriter | None = None,
 ) -> Starlette:
     """Create the ASGI application. ``keys`` is called for each request, so a revoked key stops working at once.
 
     ``recording`` records searches; without it nothing is recorded. Without ``console`` there is none. ``news`` lists
-    new pages, ``sponsored`` chooses the ads beside results; without it there are none.
+    new pages, ``sponsored`` chooses the ads beside results, ``answers`` writes those above them; without it there are
+    none.
     """
     metrics = Metrics()
     recorded = (recording or create_null_recorder()).with_metrics(metrics)
@@ -67,7 +71,8 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each service
     trials = TrialQuota(serve.unproven, serve.first_place)
     app = Starlette(
         routes=[
-            *page_routes(search, look, recorded, trials, sponsored),
+            *page_routes(search, look, recorded, trials, sponsored, has_answers=answers is not None),
+            *([answer_route(AnswerBox(search, answers, serve.answer_rate), look)] if answers else ()),
             *([ad_click_route(sponsored, look)] if sponsored is not NO_ADS else ()),
             *api_routes(search, recorded),
             *(ad_api_routes(market) if market else ()),
@@ -78,6 +83,7 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each service
             ),
             *budget_routes(console.monitoring if console else None),
             *(push_routes(console.push) if console and console.push else ()),
+            *(observer_routes(console.observers) if console and console.observers else ()),
             _openapi_route(description),
             api_docs_route(description, look),
             _health_route(search),
@@ -119,8 +125,10 @@ def _health_route(search: SearchService) -> Route:
         kept = {"cache-control": "no-store"}
         try:
             failing, behind = tuple(one.role for one in search.list_failing()), search.get_incomplete_reason()
-            is_sound = not failing and "damaged" not in behind
-            told = Health("ok" if is_sound else "degraded", search.get_overview(()).pages, behind, failing)
+            exceeded = search.count_exceeded()
+            is_sound = not failing and not exceeded and "damaged" not in behind
+            pages = search.get_overview(()).pages
+            told = Health("ok" if is_sound else "degraded", pages, behind, failing, exceeded)
         except Exception as error:  # noqa: BLE001 - the failure is the result
             reason = f"the index is not available ({type(error).__name__})"
             return json_response(Health("failing", 0, reason), 503, kept)

@@ -36,6 +36,7 @@ from vedette.web.auth.access import (
 )
 from vedette.web.auth.rate_limits import RateLimiter
 from vedette.web.metrics import Metrics
+from vedette.web.observers.routes import MAX_REPORT_BYTES, is_observer_path
 from vedette.web.push.routes import MAX_PUSH_BYTES, is_push_path
 from vedette.web.rendering import Branding, error_page, get_theme
 
@@ -173,6 +174,7 @@ CORS_PATHS = {
     "/api/v1/search": ("GET", "authorization"),
     "/api/v1/passages": ("GET", "authorization"),
     "/api/v1/suggest": ("GET", "authorization"),
+    "/api/v1/instant": ("GET", "authorization"),
     EVENTS_PATH: ("POST", "content-type"),
 }
 # Paths that accept POST; anything else is read-only.
@@ -266,7 +268,7 @@ class GateMiddleware:
 
     def _check_method(self, request: Request) -> Response | None:
         path, method = get_path(request), request.method
-        may_post = path in POST_PATHS or path.startswith(POST_PREFIX) or is_push_path(path)
+        may_post = path in POST_PATHS or path.startswith(POST_PREFIX) or is_push_path(path) or is_observer_path(path)
         if method in {"GET", "HEAD"} or (method == "POST" and may_post):
             return None
         if method == "OPTIONS" and path in CORS_PATHS:
@@ -373,7 +375,9 @@ def _get_route_pattern(scope: Scope) -> str:
 
 
 def _get_max_body_bytes(path: str) -> int:
-    """Return the maximum body size of a path at the gate; hubs push whole feeds."""
+    """Return the maximum body size of a path at the gate; hubs push whole feeds, observers whole pages."""
+    if is_observer_path(path):
+        return MAX_REPORT_BYTES
     return MAX_PUSH_BYTES if is_push_path(path) else MAX_BODY_BYTES
 
 

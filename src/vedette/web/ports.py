@@ -78,5 +78,8 @@ class SearchService(Protocol):
     def list_failing(self) -> tuple[FailingProcess, ...]:
         """List the processes of the running tree that keep failing."""
 
+    def count_exceeded(self) -> int:
+        """Count the addresses and domains that reached the daily limit of requests."""
+
     def now_s(self) -> float:
         """Return the time of the crawled world, which may run faster than the wall clock."""

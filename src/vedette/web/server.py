@@ -102,7 +102,7 @@ def bind(listen: str) -> socket.socket:
     try:
         family, kind, _, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UsageError(f"{host} is not an IP address: set serve.listen to an address of this machine") from None
+        raise UsageError(f"{host} is not an IP address: set serve.listen to one of this machine's addresses") from None
     try:
         with socket.socket(family, kind) as probe:  # checks for another listener: a shared socket would not show it
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -167,10 +167,10 @@ def _describe_bind_error(error: OSError, host: str, port: str) -> str:
         ways = "--port, --listen or serve.listen"
         return f"port {port} is in use: stop the program that uses it, or choose another port with {ways}"
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"port {port} needs more privileges: set serve.listen to a port from 1024 on"
+        return f"port {port} needs more privileges: set serve.listen to a port of 1024 or higher"
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is not an address of this machine: set serve.listen to one that is"
-    return f"cannot listen at {host}:{port} ({error.strerror}): set serve.listen to another address"
+        return f"{host} is not one of this machine's addresses: change serve.listen"
+    return f"cannot listen on {host}:{port} ({error.strerror}): set serve.listen to another address"
 
 
 class _Config(Config):

@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 @pytest.mark.parametrize("number", [2, 7, 8])
 def test_older_folders_have_an_empty_market(number: int, tmp_path: Path) -> None:
-    """Until format 8 there was none; the kept sample of that has an advertiser, a campaign and an ad."""
+    """Before format 8 there was none; the stored sample has an advertiser, a campaign and an ad."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     with opened(folder) as state:
         market = CampaignStore(state.db)

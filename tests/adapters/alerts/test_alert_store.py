@@ -29,36 +29,36 @@ NOW_S = 1_800_000_000.0
 
 
 def fresh(print_: int, found_s: float = NOW_S) -> NewPage:
-    """A page that is new."""
+    """A new page."""
     return NewPage(print_, 1000 + print_, found_s, "feed", "https://a.test/feed", NOW_S)
 
 
 def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
-    """It matches these alerts, and the webhooks of some."""
+    """A page that matches these alerts and some webhooks."""
     item = AlertItem(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
     return MatchedItem(print_, item, watches, hooks)
 
 
 def told_of(book: AlertStore, *pages: MatchedItem) -> None:
-    """Pages go all the way."""
+    """Publish pages completely."""
     book.add_new_pages([fresh(one.print) for one in pages], (), (), NOW_S)
     book.publish(pages, (), NOW_S)
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[AlertStore]:
-    """An empty one."""
+    """An empty store."""
     with closing(AlertStore(tmp_path)) as book:
         yield book
 
 
 def seqs(folder: Path, after: int = 0, watch: str | None = None) -> list[int]:
-    """The numbers after a cursor."""
+    """Return the numbers after a cursor."""
     return [item.seq for item in AlertReader(folder).list_items(after, 100, watch)]
 
 
 def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: AlertStore) -> None:
-    """An indexer that died notes again, a herald that died tells again, an index is built again: one item."""
+    """After a dead indexer, a dead notifier or a rebuilt index, there is still one item."""
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]
@@ -70,7 +70,7 @@ def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: Ale
 
 
 def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> None:
-    """And a copy that later says something of its own is no news either."""
+    """A copy that later gets its own content is not new either."""
     book.add_new_pages([fresh(1), fresh(2), fresh(3, NOW_S - MAX_NEWS_AGE_S - 1)], [4], [2], NOW_S)
     book.add_new_pages([fresh(4)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]
@@ -81,7 +81,7 @@ def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> N
 def test_whoever_follows_the_cursor_sees_each_page_once(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], most: int
 ) -> None:
-    """Whatever arrives between two requests, however few items are requested at once."""
+    """Whatever arrives between two requests, and however few items are requested at once."""
     folder = tmp_path_factory.mktemp("cursor")
     seen: list[int] = []
     cursor = 0
@@ -96,7 +96,7 @@ def test_whoever_follows_the_cursor_sees_each_page_once(
 
 
 def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore) -> None:
-    """A message names the items of its watch that came together; the next one of a watch waits for it."""
+    """A message has the items of its watch that arrived together; the next one waits for it."""
     told_of(book, told(1, "w", "v", hooks=("w",)), told(2, "v"), told(3, "w", hooks=("w",)))
     told_of(book, told(4, "w", hooks=("w",)))
     assert seqs(tmp_path, 0, "w") == [1, 3, 4]
@@ -117,7 +117,7 @@ def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore
 def test_what_waits_is_bounded_and_what_is_given_up_says_so(
     tmp_path: Path, book: AlertStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receiver that is away for long loses the oldest messages; a watch that goes loses all that wait."""
+    """A receiver that is away for long loses the oldest messages; a removed watch loses all that wait."""
     most = 3
     monkeypatch.setattr(watch_book, "MAX_WAITING", most)
     for number in range(1, most + 3):
@@ -130,7 +130,7 @@ def test_what_waits_is_bounded_and_what_is_given_up_says_so(
 
 
 def test_old_items_go_but_never_those_that_wait_to_be_sent(tmp_path: Path, book: AlertStore) -> None:
-    """A cursor stays good: numbers are never given again."""
+    """A cursor stays valid, because numbers are never reused."""
     told_of(book, told(1, at_s=NOW_S), told(2, "w", hooks=("w",), at_s=NOW_S), told(3, at_s=NOW_S))
     book.prune(NOW_S + RETENTION_S + 1, NOW_S)
     assert seqs(tmp_path) == [2, 3]
@@ -143,14 +143,14 @@ def test_old_items_go_but_never_those_that_wait_to_be_sent(tmp_path: Path, book:
 
 
 def test_a_test_message_is_left_to_its_sender(tmp_path: Path, book: AlertStore) -> None:
-    """The herald does not send it as well."""
+    """The notifier does not send it as well."""
     book.add_test("t-1", "w", NOW_S)
     assert book.list_due(NOW_S + 1, [], 10) == []
     assert AlertReader(tmp_path).list_deliveries(10) == [Delivery("t-1", "w", 0, 0, NOW_S, None, 0, 0, "", None)]
 
 
 def test_a_file_that_is_none_and_one_from_the_future(tmp_path: Path) -> None:
-    """Both are refused in words, and not changed."""
+    """Both are rejected with a message, and not changed."""
     (tmp_path / ALERTS_NAME).write_bytes(b"no database at all" * 100)
     with pytest.raises(StoreCorrupt, match="you can delete it"):
         AlertStore(tmp_path)
@@ -163,7 +163,7 @@ def test_a_file_that_is_none_and_one_from_the_future(tmp_path: Path) -> None:
 
 
 def test_where_nothing_was_ever_new(tmp_path: Path) -> None:
-    """Reading makes no file."""
+    """Reading creates no file."""
     assert (AlertReader(tmp_path).list_items(0, 10), AlertReader(tmp_path).read_seq_range()) == ([], (1, 0))
     assert not (tmp_path / ALERTS_NAME).exists()
 

@@ -1,4 +1,4 @@
-"""Archive retention: latest versions always, older ones for some days, and all of it after any kill."""
+"""Archive retention: latest versions always, older ones for some days, and intact after any kill."""
 
 import random
 import signal
@@ -49,7 +49,7 @@ def url(number: int) -> str:
 
 
 def body(number: int, version: int) -> bytes:
-    """What a page says, which hardly shrinks."""
+    """A page body that hardly compresses."""
     return random.Random(1000 * number + version).randbytes(1000)  # noqa: S311 - filler
 
 
@@ -63,7 +63,7 @@ def crawl(state: State, pages: int, versions: int, every_s: float = DAY_S) -> No
 
 
 def tidy(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * REST_STEPS) -> None:
-    """Let retention run for more than a round."""
+    """Run retention for more than a round."""
     retention = Retention(state, keeping, "test", rotate_bytes=FILE_BYTES)
     for _ in range(steps):
         retention.step(now_s, wall_s=now_s)
@@ -71,7 +71,7 @@ def tidy(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * 
 
 
 def latest(state: State) -> dict[str, bytes | None]:
-    """The archived copy of each page, None if it has none."""
+    """Return the archived copy of each page, None if there is none."""
     copies: dict[str, bytes | None] = {}
     for name, page in state.store.iter_pages():
         place = page.place and Stood(page.place.file, page.place.offset, page.place.length)
@@ -80,7 +80,7 @@ def latest(state: State) -> dict[str, bytes | None]:
 
 
 def archived(state: State) -> list[bytes]:
-    """Every payload in the archive; nothing in it is damaged, and the state knows each file's length."""
+    """Return every payload; check that nothing is damaged, and that the state has each file's length."""
     folder = state.folder / "warc"
     files = {path.name: path.stat().st_size for path in folder.glob("*.warc.gz")}
     assert files == state.store.load_archive_lengths()
@@ -102,12 +102,12 @@ def archived(state: State) -> list[bytes]:
     ],
 )
 def test_a_file_is_judged_by_age_and_share(stored: ArchiveFile, pressed: bool, expected: str) -> None:  # noqa: FBT001 - a table
-    """Young files stay unless there is a limit; of old ones it counts how much is still the latest version."""
+    """Young files stay unless there is a limit; for old ones, the share of latest versions counts."""
     assert decide_file(stored, KEEP, NOW_S, pressed=pressed) == expected
 
 
 def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
-    """While the last version is younger than the days that are kept, every version is there."""
+    """While the last version is younger than the retention period, every version stays."""
     with opened(tmp_path) as state:
         crawl(state, pages=10, versions=5)
         before = archived(state)
@@ -117,7 +117,7 @@ def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
 
 
 def test_old_versions_go_and_the_latest_stay(tmp_path: Path) -> None:
-    """After the days that are kept, hardly more than the latest versions is left, and each can be read."""
+    """After the retention period, hardly more than the latest versions is left, and each can be read."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
         size = sum(state.store.load_archive_lengths().values())
@@ -129,7 +129,7 @@ def test_old_versions_go_and_the_latest_stay(tmp_path: Path) -> None:
 
 
 def test_versions_within_the_days_stay_when_others_go(tmp_path: Path) -> None:
-    """What was fetched in the last thirty days is kept whole."""
+    """Everything fetched in the last thirty days is kept."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=4, every_s=20 * DAY_S)
         tidy(state, KEEP, NOW_S + 61 * DAY_S)
@@ -139,7 +139,7 @@ def test_versions_within_the_days_stay_when_others_go(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_still_written_to_is_not_touched(tmp_path: Path) -> None:
-    """However old its records are, the latest file of a series stays."""
+    """The latest file of a series stays, however old its records are."""
     with opened(tmp_path) as state:
         with Fetches(state) as fetches:
             fetches.page(url(1), body(1, 1))
@@ -149,7 +149,7 @@ def test_a_file_that_is_still_written_to_is_not_touched(tmp_path: Path) -> None:
 
 
 def test_it_comes_to_rest(tmp_path: Path) -> None:
-    """What was rewritten once is not rewritten again and again."""
+    """Files that were rewritten once are not rewritten again and again."""
     with opened(tmp_path) as state:
         crawl(state, pages=60, versions=3)
         tidy(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
@@ -162,7 +162,7 @@ def test_it_comes_to_rest(tmp_path: Path) -> None:
 
 
 def test_a_limit_takes_older_versions_first(tmp_path: Path) -> None:
-    """With a limit that the latest versions fit into, no page loses its copy, however young the others are."""
+    """If the latest versions fit, no page loses its copy, however young the others are."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
         tidy(state, RetentionPolicy(30 * DAY_S, max_bytes=110_000), NOW_S + 5 * DAY_S)
@@ -171,7 +171,7 @@ def test_a_limit_takes_older_versions_first(tmp_path: Path) -> None:
 
 
 def test_a_tight_limit_takes_the_copies_of_pages_fetched_longest_ago(tmp_path: Path) -> None:
-    """The archive comes within its limit, the youngest pages keep their copies, and the others say what happened."""
+    """The archive meets its limit, the youngest pages keep their copies, and the others have a reason."""
     limit = 60_000
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=10_000) as fetches:
@@ -194,7 +194,7 @@ def test_a_tight_limit_takes_the_copies_of_pages_fetched_longest_ago(tmp_path: P
 
 
 def half_renewed(state: State) -> tuple[int, Path, int]:
-    """Every other page is fetched a second time; return an old page's id, its file and its offset."""
+    """Fetch every other page a second time; return an old page's id, its file and its offset."""
     crawl(state, pages=60, versions=1)
     with Fetches(state, rotate_bytes=FILE_BYTES) as fetches:
         for number in range(0, 60, 2):
@@ -208,7 +208,7 @@ def half_renewed(state: State) -> tuple[int, Path, int]:
 
 
 def test_a_copy_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A record that is damaged on disk does not spoil the file that the others are moved to."""
+    """A damaged record does not spoil the file that the others are moved to."""
     with opened(tmp_path) as state:
         id_, path, offset = half_renewed(state)
         data = bytearray(path.read_bytes())
@@ -224,7 +224,7 @@ def test_a_copy_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
-    """If an archive file is deleted by hand its pages are lost; the state says so, and retention continues."""
+    """If an archive file is deleted by hand, its pages are lost; the state says so, and retention continues."""
     with opened(tmp_path) as state:
         id_, path, _ = half_renewed(state)
         path.unlink()
@@ -239,10 +239,11 @@ def test_a_file_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
 
 
 def test_what_nobody_vouches_for_grows_old(tmp_path: Path) -> None:
-    """Files that were moved aside stay for as many days as older versions, then they go."""
+    """Files that were moved aside are kept as long as older versions."""
     with opened(tmp_path) as state:
         crawl(state, pages=10, versions=1)
-    (tmp_path / "state.db").unlink()
+        state.db.execute("DELETE FROM archive")
+        state.db.execute("DELETE FROM page")
     with opened(tmp_path) as state:
         aside = tmp_path / "warc" / UNACKNOWLEDGED_DIR
         count = len(list(aside.iterdir()))
@@ -256,7 +257,7 @@ def test_what_nobody_vouches_for_grows_old(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment_s", [0.0, 0.02, 0.05, 0.1, 0.2])
 def test_a_kill_in_the_middle_costs_no_latest_version(tmp_path: Path, moment_s: float) -> None:
-    """Rewriting is killed with kill -9; every page still has its copy, and the next run finishes the work."""
+    """After kill -9 during a rewrite, every page still has its copy, and the next run finishes the work."""
     with opened(tmp_path) as state:
         crawl(state, pages=60, versions=4)
         size = sum(state.store.load_archive_lengths().values())

@@ -1,4 +1,4 @@
-"""WARC files that anyone wrote: good records come out whatever is around them, and every loss is named."""
+"""WARC files by any writer: good records are read whatever is around them, and every loss is reported."""
 
 import gzip
 import hashlib
@@ -33,7 +33,7 @@ DATE_S = 1_600_000_000.0
 def raw(
     number: int, body: bytes = b"", head: str = "", *, digest: bool = True, http: bytes = b"", **fields: str
 ) -> bytes:
-    """A response record as plain bytes; fields given here replace the defaults, an empty one is left out."""
+    """A response record as plain bytes; given fields replace the defaults, an empty one is left out."""
     block = (http or b"HTTP/1.1 200 OK\r\nServer: s\r\n\r\n") + (body or b"page %d" % number * 20)
     checksum = "sha1:" + b32encode(hashlib.sha1(block, usedforsecurity=False).digest()).decode()
     usual = {
@@ -49,24 +49,24 @@ def raw(
 
 
 def found(folder: Path, data: bytes, name: str = "x.warc", **limits: int) -> list[ImportedAnswer | Damage]:
-    """What a scan of these bytes yields."""
+    """Return the records that a scan of these bytes yields."""
     path = folder / name
     path.write_bytes(data)
     return list(scan_warc(path, **limits))
 
 
 def urls(results: list[ImportedAnswer | Damage]) -> list[int]:
-    """The numbers of the records that came out."""
+    """Return the numbers of the records."""
     return [int(result.url.rpartition("/")[2]) for result in results if isinstance(result, ImportedAnswer)]
 
 
 def damages(results: list[ImportedAnswer | Damage]) -> list[Damage]:
-    """What was named as lost."""
+    """Return the reported damage."""
     return [result for result in results if isinstance(result, Damage)]
 
 
 def packed(*records: bytes) -> bytes:
-    """Records, each in a gzip member of its own."""
+    """Records, each in its own gzip member."""
     return b"".join(gzip.compress(record, mtime=0) for record in records)
 
 
@@ -94,7 +94,7 @@ def test_an_answer_comes_out_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_our_own_files_are_read(tmp_path: Path) -> None:
-    """Every answer of ours is found, and where another program's index says that it is."""
+    """Every response is found, at the offset that another program's index gives."""
     with closing(WarcWriter(tmp_path, "w0", "test")) as writer:
         asked = Exchange("", DATE_S, b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"", "192.0.2.1")
         exchanges = [replace(asked, url=f"http://example.org/{n}", payload=b"%d" % n * n) for n in range(30)]
@@ -113,7 +113,7 @@ def test_our_own_files_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_of_the_first_format_is_read_for_ever() -> None:
-    """The kept sample: chunked, packed, not modified (which has no payload to import), gone."""
+    """The stored sample: chunked, compressed, not modified (without a payload to import), gone."""
     results = list(scan_warc(GOLDEN / "vedette-sample-00000.warc.gz"))
     answers = [(r.url, r.fetched_s, r.status, r.payload) for r in results if isinstance(r, ImportedAnswer)]
     assert answers == [
@@ -125,7 +125,7 @@ def test_a_file_of_the_first_format_is_read_for_ever() -> None:
 
 
 def test_requests_notes_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
-    """Without a word: they are no answers of a web server, and nothing is wrong with them."""
+    """They are not responses of a web server, and nothing is wrong with them."""
     others = [
         raw(1, WARC_Type="request"),
         raw(2, WARC_Type="metadata"),
@@ -139,7 +139,7 @@ def test_requests_notes_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_an_answer_has_the_method_of_its_request(tmp_path: Path) -> None:
-    """Whether the request is written before or after it, with a name or only under the same URL."""
+    """Whether the request comes before or after it, with a reference or just the same URL."""
 
     def request(number: int, method: bytes, name: str = "", answer: str = "") -> bytes:
         http = method + b" / HTTP/1.1\r\n\r\n"
@@ -162,7 +162,7 @@ def test_an_answer_has_the_method_of_its_request(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(0, 2**16), max_size=12), st.integers(1, 9))
 def test_where_gzip_members_begin_does_not_matter(folder: Path, cuts: list[int], level: int) -> None:
-    """One member for all, members that cut through records, or one each: the same answers, and no complaint."""
+    """One member for all, members that cut through records, or one each: the same responses, no damage."""
     text = plain(*[raw(n) for n in range(6)])
     edges = sorted({0, len(text), *(cut % len(text) for cut in cuts)})
     data = b"".join(gzip.compress(text[a:b], level) for a, b in pairwise(edges))
@@ -174,7 +174,7 @@ def test_where_gzip_members_begin_does_not_matter(folder: Path, cuts: list[int],
 @FORMS
 @pytest.mark.parametrize("digest", [True, False])
 def test_a_file_cut_anywhere_loses_only_the_cut_record(tmp_path: Path, form: Form, digest: bool) -> None:  # noqa: FBT001 - a case of the table
-    """Whatever the length, all earlier answers come out, and a torn one is named where it begins."""
+    """All earlier responses are read, and the truncated one is reported with its offset."""
     members = [form(raw(n, digest=digest)) for n in range(4)]
     starts = [sum(map(len, members[:n])) for n in range(5)]
     data = b"".join(members)
@@ -191,7 +191,7 @@ def test_a_file_cut_anywhere_loses_only_the_cut_record(tmp_path: Path, form: For
 
 @given(st.integers(0, 10**6), st.integers(1, 255), st.booleans())
 def test_a_broken_byte_costs_one_record(folder: Path, where: int, change: int, digest: bool) -> None:  # noqa: FBT001 - drawn
-    """In a file of one member per record, the other answers all come out."""
+    """In a file with one member per record, all other responses are read."""
     members = [packed(raw(n, digest=digest)) for n in range(5)]
     data = bytearray(b"".join(members))
     where %= len(data)
@@ -204,7 +204,7 @@ def test_a_broken_byte_costs_one_record(folder: Path, where: int, change: int, d
 
 @given(st.integers(0, 10**6), st.integers(1, 255))
 def test_a_broken_byte_in_plain_text_costs_one_record(folder: Path, where: int, change: int) -> None:
-    """Also where it changes a length, so that a record seems to run into the next: digests tell."""
+    """Even if it changes a length so that a record seems to run into the next: digests reveal it."""
     records = [raw(n) for n in range(5)]
     data = bytearray(b"".join(records))
     where %= len(data)
@@ -230,7 +230,7 @@ def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form,
 @FORMS
 @pytest.mark.parametrize("power", range(10, 20))
 def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: int) -> None:
-    """Also if the next record begins across a chunk boundary."""
+    """Even if the next record begins across a chunk boundary."""
     for length in range(2**power - 20, 2**power + 2):
         results = found(
             tmp_path, form(raw(1)) + b"j" * length + form(raw(2)), "x.warc.gz" if form is packed else "x.warc"
@@ -239,7 +239,7 @@ def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: i
 
 
 def test_a_length_that_is_too_long_ends_at_the_next_member(tmp_path: Path) -> None:
-    """Even where it would end at the end of a record, and there is no digest to tell."""
+    """Even if it would end at the end of a record, and there is no digest."""
     block_bytes = len(raw(1).partition(b"\r\n\r\n")[2]) - 4
     wrong = raw(1, digest=False, Content_Length=str(block_bytes + 4 + len(raw(2))))
     results = found(tmp_path, packed(wrong, raw(2), raw(3)), "x.warc.gz")
@@ -249,7 +249,7 @@ def test_a_length_that_is_too_long_ends_at_the_next_member(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("beyond_bytes", range(10))
 def test_a_member_that_fails_its_checksum_is_lost(tmp_path: Path, beyond_bytes: int) -> None:
-    """Even where all of its bytes come out before the checksum is reached, and there is no digest."""
+    """Even if all bytes are read before the checksum, and there is no digest."""
     stored = gzip.compress(raw(1, bytes(2**17), digest=False), 0, mtime=0)
     body = bytes(2**17 - (len(stored) - 2**17) + beyond_bytes)
     wrong = bytearray(gzip.compress(raw(1, body, digest=False), 0, mtime=0))
@@ -261,7 +261,7 @@ def test_a_member_that_fails_its_checksum_is_lost(tmp_path: Path, beyond_bytes: 
 
 @FORMS
 def test_a_torn_record_does_not_swallow_the_next(tmp_path: Path, form: Form) -> None:
-    """A writer died and another went on in the same file."""
+    """This happens when a writer died and another one continued in the same file."""
     torn = form(raw(1, bytes(range(256)) * 8, digest=False))
     following = form(raw(2, b"long enough " * 500)) + form(raw(3))
     for kept_bytes in range(5, len(torn) - 5, 7):
@@ -276,7 +276,7 @@ def test_a_torn_record_does_not_swallow_the_next(tmp_path: Path, form: Form) -> 
     st.sampled_from(["x.warc", "x.warc.gz"]),
 )
 def test_any_bytes_are_read_without_an_exception(folder: Path, data: bytes, name: str) -> None:
-    """Nonsense yields damage within the file, or nothing."""
+    """Garbage yields damage within the file, or nothing."""
     for form in (bytes, gzip.compress):
         results = found(folder, form(data), name)
         assert all(0 <= damage.offset <= len(form(data)) for damage in damages(results))
@@ -290,7 +290,7 @@ def test_any_bytes_are_read_without_an_exception(folder: Path, data: bytes, name
     )
 )
 def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: list[bytes]) -> None:
-    """Heads without ends, lengths without blocks, answers without heads."""
+    """Headers without ends, lengths without blocks, responses without headers."""
     results = found(folder, b"".join(scraps) + b"\r\n\r\n" + raw(1))
     assert urls(results)[-1:] in ([1], [])
     assert all(isinstance(result, ImportedAnswer | Damage) for result in results)
@@ -298,7 +298,7 @@ def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: l
 
 @FORMS
 def test_a_record_above_the_limit_is_passed_over_with_a_word(tmp_path: Path, form: Form) -> None:
-    """The next one comes out."""
+    """The next one is read."""
     data = form(raw(1)) + form(raw(2, b"x" * 5000)) + form(raw(3))
     results = found(tmp_path, data, limit_bytes=1000)
     assert urls(results) == [1, 3]
@@ -308,7 +308,7 @@ def test_a_record_above_the_limit_is_passed_over_with_a_word(tmp_path: Path, for
 
 
 def test_memory_does_not_follow_the_size_of_a_record(tmp_path: Path) -> None:
-    """A record a hundred times larger than the limit, packed to almost nothing, takes memory in order of the limit."""
+    """A record a hundred times larger than the limit, compressed to almost nothing, takes memory like the limit."""
     limit = 2**19
     data = packed(raw(1), raw(2, bytes(100 * limit)), raw(3))
     tracemalloc.start()
@@ -320,19 +320,19 @@ def test_memory_does_not_follow_the_size_of_a_record(tmp_path: Path) -> None:
 
 
 class Counting(io.BytesIO):
-    """A file that knows how much was read from it."""
+    """A file that counts how much was read."""
 
     read_bytes = 0
 
     def read(self, size: int | None = -1) -> bytes:
-        """As ever, and counted."""
+        """Read and count."""
         data = super().read(size)
         self.read_bytes += len(data)
         return data
 
 
 def test_no_file_makes_the_search_for_members_read_without_end() -> None:
-    """Thousands of members that look right and all break at the same far place: reading stays linear."""
+    """With thousands of members that look valid and break at the same far place, reading stays linear."""
     baits, bait_bytes = 2000, 25
     tail = (b"\x00\xff\xff\x00\x00" + bytes(65535)) * 20 + b"broken"
     data = b""
@@ -348,7 +348,7 @@ def test_no_file_makes_the_search_for_members_read_without_end() -> None:
 
 
 def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
-    """Heads that each claim half of the file: wasted reads stay within a multiple of the file."""
+    """If each header claims half of the file, wasted reads stay within a multiple of the file."""
     claimed_bytes = 500_000
     head = f"WARC/1.0\r\nContent-Length: {claimed_bytes}\r\nWARC-Block-Digest: sha1:A\r\n\r\n".encode()
     data = head * (2 * claimed_bytes // len(head))
@@ -367,7 +367,7 @@ def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
     ],
 )
 def test_a_block_that_does_not_fit_its_digest_is_lost(tmp_path: Path, label: str, agrees: bool) -> None:  # noqa: FBT001 - a case of the table
-    """And named; a digest that no one can compute says nothing against the record."""
+    """It is reported; a digest that can't be computed does not count against the record."""
     results = found(tmp_path, plain(raw(1, WARC_Block_Digest=label), raw(2)))
     assert urls(results) == ([1, 2] if agrees else [2])
     assert len(damages(results)) == (not agrees)
@@ -375,7 +375,7 @@ def test_a_block_that_does_not_fit_its_digest_is_lost(tmp_path: Path, label: str
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha1", "sha256", "sha512"])
 def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> None:
-    """Both are found in the wild, in either case."""
+    """Both occur in practice, in either case."""
     block = b"HTTP/1.1 200 OK\r\n\r\npage"
     value = hashlib.new(algorithm, block, usedforsecurity=False).digest()
     texts = [value.hex(), value.hex().upper(), b32encode(value).decode(), b32encode(value).decode().lower()]
@@ -402,14 +402,14 @@ def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> 
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, flaw: bytes, why: str) -> None:
-    """And the record after it comes out."""
+    """The record after it is read."""
     results = found(tmp_path, plain(flaw, raw(2)))
     assert urls(results) == [2]
     assert why in damages(results)[0].why
 
 
 def test_after_a_whole_record_that_is_of_no_use_nothing_is_searched(tmp_path: Path) -> None:
-    """The next one comes out, whatever field its head begins with."""
+    """The next one is read, whatever field its header starts with."""
     results = found(tmp_path, plain(raw(1, WARC_Date="never"), raw(2, head="WARC/1.0\r\nX-Other: x\r\n")))
     assert urls(results) == [2]
 
@@ -432,7 +432,7 @@ def test_after_a_whole_record_that_is_of_no_use_nothing_is_searched(tmp_path: Pa
     ],
 )
 def test_habits_of_other_writers_are_understood(tmp_path: Path, record: bytes) -> None:
-    """Old versions, bracketed URLs, bare line feeds, missing or doubled blank lines, odd cases: no complaint."""
+    """Old versions, bracketed URLs, bare line feeds, missing or doubled blank lines, odd cases: no damage."""
     results = found(tmp_path, plain(record, raw(2)))
     assert urls(results) == [1, 2]
     assert damages(results) == []
@@ -472,7 +472,7 @@ WIKI = b"4\r\nWiki\r\n6;note=x\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nTrai
     ],
 )
 def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, truncated: str, payload: bytes) -> None:
-    """Many writers take them off and leave the header; then the body stays as it is."""
+    """Many writers remove them but keep the header; then the body is left as it is."""
     http = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     (record,) = found(tmp_path, raw(1, body, http=http, WARC_Truncated=truncated))
     assert isinstance(record, ImportedAnswer)
@@ -482,7 +482,7 @@ def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, t
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8))
 def test_any_chunks_join_to_the_body(folder: Path, chunks: list[bytes]) -> None:
-    """Also when they hold line breaks or look like chunks themselves."""
+    """Even if they contain line breaks or look like chunks themselves."""
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     (record,) = found(folder, raw(1, body, http=b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"))
     assert isinstance(record, ImportedAnswer)
@@ -490,7 +490,7 @@ def test_any_chunks_join_to_the_body(folder: Path, chunks: list[bytes]) -> None:
 
 
 def test_an_empty_file_has_nothing_in_it(tmp_path: Path) -> None:
-    """And nothing is wrong with it."""
+    """It is not damaged."""
     assert found(tmp_path, b"", "x.warc.gz") == found(tmp_path, b"") == []
 
 
@@ -501,7 +501,7 @@ def test_a_plain_file_with_the_wrong_name_is_read(tmp_path: Path) -> None:
 
 
 def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None:
-    """A missing file, a cut one, the wrong offset, a request: each is named with the file."""
+    """A missing or truncated file, a wrong offset and a request are reported with the file."""
     with closing(WarcWriter(tmp_path, "w0", "test")) as writer:
         place = writer.append(Exchange("http://e/", DATE_S, b"GET / HTTP/1.1", b"HTTP/1.1 200 OK", b"x", "192.0.2.1"))
     assert read_answer(tmp_path, place) == ArchivedAnswer(b"HTTP/1.1 200 OK\r\n\r\n", b"x")

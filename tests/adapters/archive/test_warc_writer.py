@@ -38,7 +38,7 @@ HTML = b"<!doctype html><title>A</title>" + b"<p>Some words of a page.</p>" * 50
 def answered(
     head: bytes = b"HTTP/1.1 200 OK\r\n\r\n", payload: bytes = HTML, url: str = "https://example.org/a"
 ) -> Exchange:
-    """An exchange whose answer is this."""
+    """An exchange with this response."""
     return Exchange(url, 1_700_000_000.5, REQUEST, head, payload, "192.0.2.1")
 
 
@@ -79,14 +79,14 @@ KINDS = {
 
 
 def passes(command: Sequence[str | Path]) -> None:
-    """Run a real program of the field; it must be content."""
+    """Run an external checker, which must pass."""
     program = Path(sys.executable).with_name(str(command[0]))
     result = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
 
 
 def check(*files: Path) -> None:
-    """Both checkers; a revisit's payload digest is of a payload elsewhere, which one of them does not know."""
+    """Run both checkers; one does not know that a revisit's payload digest is of a payload elsewhere."""
     passes(["warcio", "check", *files])
     for file in files:
         of_payloads = [] if list(ArchiveIterator(str(file), record_types=revisit)) else ["-p"]
@@ -94,18 +94,18 @@ def check(*files: Path) -> None:
 
 
 def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[ArchiveLocation]:
-    """Where each went."""
+    """Return where each was written."""
     with closing(WarcWriter(folder, name, "Vedette/test", "op@example.org", rotate_bytes)) as writer:
         return [writer.append(exchange) for exchange in exchanges]
 
 
 def heads(file: Path) -> list[dict[str, str]]:
-    """The heads of all records, in order."""
+    """Return the headers of all records, in order."""
     return [dict(record.headers.items()) for record in ArchiveIterator(str(file))]
 
 
 def as_others_read(folder: Path, place: ArchiveLocation) -> tuple[WarcRecord, bytes]:
-    """The record and its payload, as another reader gets them from the bytes of the place alone."""
+    """Return the record and its payload, as another library reads them from these bytes alone."""
     data = (folder / place.file).read_bytes()[place.offset : place.offset + place.length]
     found = [(record, record.reader.read()) for record in ArchiveIterator(io.BytesIO(data), auto_decode="transfer")]
     assert len(found) == 1
@@ -113,14 +113,14 @@ def as_others_read(folder: Path, place: ArchiveLocation) -> tuple[WarcRecord, by
 
 
 def test_checkers_of_the_field_accept_every_kind_of_answer(tmp_path: Path) -> None:
-    """Block and payload digests agree with what other programs compute from the same bytes."""
+    """Block and payload digests agree with those computed by other programs."""
     places = written(tmp_path, *KINDS.values())
     check(tmp_path / places[0].file)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_reader_sees_the_payload_that_was_sent(tmp_path: Path, kind: str) -> None:
-    """No header that was left standing makes a reader take chunks off a payload that has none."""
+    """No remaining header makes a reader remove chunks from a payload that has none."""
     (place,) = written(tmp_path, KINDS[kind])
     record, payload = as_others_read(tmp_path, place)
     assert payload == KINDS[kind].payload
@@ -129,7 +129,7 @@ def test_another_reader_sees_the_payload_that_was_sent(tmp_path: Path, kind: str
 
 
 def test_header_lines_are_kept_verbatim_except_those_that_no_longer_hold(tmp_path: Path) -> None:
-    """Transfer coding and a length that the payload does not have stay readable under another name."""
+    """Transfer coding and a wrong length are kept under another name."""
     head = (
         b"HTTP/1.1 200 OK\r\nX-a:  b \r\nTRANSFER-Encoding: chunked\r\nContent-length: 7\r\nSET-cookie: a=\xff\r\n\r\n"
     )
@@ -148,14 +148,14 @@ def test_header_lines_are_kept_verbatim_except_those_that_no_longer_hold(tmp_pat
 
 
 def test_a_head_that_holds_is_not_touched(tmp_path: Path) -> None:
-    """Length right, content coded, no transfer coding: byte for byte what the server sent."""
+    """With the right length and no transfer coding, it is byte for byte what the server sent."""
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n"
     (place,) = written(tmp_path, answered(head, b"abc"))
     assert read_answer(tmp_path, place).response_head == head
 
 
 def test_a_length_of_what_was_not_sent_stays(tmp_path: Path) -> None:
-    """Not modified, or kept already: the head's length is of the payload elsewhere."""
+    """For a revisit, the length is that of the payload elsewhere."""
     head = b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5000\r\n\r\n"
     first, second = written(tmp_path, answered(head, b""), again(answered(), head))
     assert read_answer(tmp_path, first).response_head == head
@@ -163,7 +163,7 @@ def test_a_length_of_what_was_not_sent_stays(tmp_path: Path) -> None:
 
 
 def test_each_file_begins_by_saying_who_wrote_it(tmp_path: Path) -> None:
-    """The first record is a warcinfo that names file, software and operator."""
+    """The first record is a warcinfo with file, software and operator."""
     (place,) = written(tmp_path, answered())
     info = next(iter(ArchiveIterator(str(tmp_path / place.file))))
     assert info.headers["WARC-Type"] == "warcinfo"
@@ -172,7 +172,7 @@ def test_each_file_begins_by_saying_who_wrote_it(tmp_path: Path) -> None:
 
 
 def test_request_and_answer_know_each_other(tmp_path: Path) -> None:
-    """The request names the answer that it brought, and both the address and the time."""
+    """The request refers to its response, and both have the address and the time."""
     (place,) = written(tmp_path, answered())
     _, answer, request = heads(tmp_path / place.file)
     assert (answer["WARC-Type"], request["WARC-Type"]) == ("response", "request")
@@ -182,7 +182,7 @@ def test_request_and_answer_know_each_other(tmp_path: Path) -> None:
 
 
 def test_no_two_records_have_one_name(tmp_path: Path) -> None:
-    """Not even when the same answer is written twice at the same moment."""
+    """Not even if the same response is written twice at the same moment."""
     (place, *_) = written(tmp_path, answered(), answered(), answered())
     names = [head["WARC-Record-ID"] for head in heads(tmp_path / place.file)]
     assert len(set(names)) == len(names)
@@ -190,7 +190,7 @@ def test_no_two_records_have_one_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", ["identical-payload-digest", "server-not-modified"])
 def test_a_revisit_leads_to_the_record_that_has_the_payload(tmp_path: Path, profile: str) -> None:
-    """URL, date and payload digest are letter for letter those of the earlier record."""
+    """URL, date and payload digest are exactly those of the earlier record."""
     first = answered(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     second = again(first)
     assert second.revisit is not None
@@ -208,7 +208,7 @@ def test_a_revisit_leads_to_the_record_that_has_the_payload(tmp_path: Path, prof
 
 
 def test_what_was_cut_says_so(tmp_path: Path) -> None:
-    """The reason is in the record's head."""
+    """The reason is in the record's header."""
     (place,) = written(tmp_path, KINDS["cut"])
     record, _ = as_others_read(tmp_path, place)
     assert record.headers["WARC-Truncated"] == "length"
@@ -223,7 +223,7 @@ def test_what_was_cut_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_newer_protocols_are_written_as_http_1(tmp_path: Path, url: str, status: bytes, protocol: str) -> None:
-    """A status line of HTTP/2 is no HTTP message; the protocol has a field of its own."""
+    """An HTTP/2 status line is not valid here; the protocol has its own field."""
     exchange = replace(answered(status + b"\r\nserver: s\r\n\r\n", b"", url), request_head=b"GET / HTTP/2\r\n\r\n")
     (place,) = written(tmp_path, exchange)
     _, answer, request = ArchiveIterator(str(tmp_path / place.file))
@@ -233,7 +233,7 @@ def test_newer_protocols_are_written_as_http_1(tmp_path: Path, url: str, status:
 
 
 def test_a_value_cannot_begin_a_line_of_its_own(tmp_path: Path) -> None:
-    """A line break in a URL does not make a second header."""
+    """A line break in a URL does not create a second header."""
     (place,) = written(tmp_path, answered(url="https://example.org/\r\nWARC-Type: warcinfo\n\x00"))
     record, _ = as_others_read(tmp_path, place)
     assert record.headers["WARC-Type"] == "response"
@@ -241,7 +241,7 @@ def test_a_value_cannot_begin_a_line_of_its_own(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_not_http_is_refused(tmp_path: Path) -> None:
-    """It is the caller's mistake: the HTTP edge makes no answer of such bytes."""
+    """It is the caller's mistake: the HTTP adapter never returns such bytes."""
     with pytest.raises(ValueError, match="status line"):
         written(tmp_path, answered(b"hello\r\n\r\n"))
 
@@ -290,7 +290,7 @@ EXCHANGES = st.builds(
 @given(EXCHANGES)
 @example(answered(b"HTTP/1.1 200 OK\r\n\xc2\xa0\r\nServer: s\r\n\r\n"))
 def test_whatever_a_server_sends_comes_back(exchange: Exchange) -> None:
-    """Our reader and another get the payload that was given, whatever the head claims."""
+    """Our reader and another one get the payload, whatever the headers claim."""
     with tempfile.TemporaryDirectory() as name:
         (place,) = written(Path(name), exchange)
         assert read_answer(Path(name), place).payload == exchange.payload
@@ -301,14 +301,14 @@ def test_whatever_a_server_sends_comes_back(exchange: Exchange) -> None:
 @settings(max_examples=settings().max_examples // 10, phases=(Phase.generate,))
 @given(st.lists(EXCHANGES, min_size=10, max_size=40))
 def test_whatever_a_server_sends_passes_the_checkers(exchanges: list[Exchange]) -> None:
-    """Many odd answers in one file, and all digests agree."""
+    """With many odd responses in one file, all digests agree."""
     with tempfile.TemporaryDirectory() as name:
         places = written(Path(name), *exchanges)
         check(Path(name) / places[0].file)
 
 
 def test_files_end_near_the_wanted_size_and_at_a_record(tmp_path: Path) -> None:
-    """Every file but the last has reached the size, none by more than one exchange, and each is whole."""
+    """Every file but the last has reached the size, by at most one exchange, and is complete."""
     rotate_bytes = 3000
     places = written(
         tmp_path, *[answered(url=f"https://example.org/{n}") for n in range(12)], rotate_bytes=rotate_bytes
@@ -323,7 +323,7 @@ def test_files_end_near_the_wanted_size_and_at_a_record(tmp_path: Path) -> None:
 
 
 def test_flush_names_every_file_that_grew(tmp_path: Path) -> None:
-    """The request refers to its response, and both have the address and the time."""
+    """It returns the length of each file that was written to."""
     writer = WarcWriter(tmp_path, "w0", "Vedette/test", rotate_bytes=3000)
     places = [writer.append(answered()) for _ in range(12)]
     lengths = writer.flush()
@@ -335,7 +335,7 @@ def test_flush_names_every_file_that_grew(tmp_path: Path) -> None:
 
 
 def test_a_synced_writer_writes_the_same(tmp_path: Path) -> None:
-    """Waiting for the disk changes no byte."""
+    """Syncing does not change any byte."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     for folder, sync in (("a", False), ("b", True)):
@@ -349,7 +349,7 @@ def test_a_synced_writer_writes_the_same(tmp_path: Path) -> None:
 
 
 def test_a_new_writer_begins_a_new_file(tmp_path: Path) -> None:
-    """Serials grow over restarts, by name; a finished file is not touched."""
+    """Serial numbers grow over restarts, by name; a finished file is not touched."""
     (first,) = written(tmp_path, answered())
     before = (tmp_path / first.file).read_bytes()
     (second,) = written(tmp_path, answered())
@@ -365,13 +365,13 @@ def test_a_new_writer_begins_a_new_file(tmp_path: Path) -> None:
 
 
 def test_a_writer_without_exchanges_leaves_no_file(tmp_path: Path) -> None:
-    """A worker that fetched nothing has nothing to say."""
+    """A worker that fetched nothing writes nothing."""
     assert WarcWriter(tmp_path, "w0", "Vedette/test").close() == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_writers_of_one_name_do_not_mix(tmp_path: Path) -> None:
-    """The second to begin a file is refused; the first one's file is whole."""
+    """The second one to start a file is refused; the first one's file is complete."""
     first, second = (WarcWriter(tmp_path, "w0", "Vedette/test") for _ in range(2))
     place = first.append(answered())
     with pytest.raises(FileExistsError):
@@ -382,13 +382,13 @@ def test_two_writers_of_one_name_do_not_mix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "..\x00", "a b"])
 def test_a_name_that_cannot_be_a_file_name_is_refused(tmp_path: Path, name: str) -> None:
-    """At once, not when the first page comes."""
+    """Immediately, not with the first page."""
     with pytest.raises(ValueError, match="file name"):
         WarcWriter(tmp_path, name, "Vedette/test")
 
 
 def test_a_file_cut_at_any_acknowledged_length_is_whole(tmp_path: Path) -> None:
-    """After a crash between any two flushes, the checkers pass and every acknowledged answer is there."""
+    """After a crash between any two flushes, the checkers pass and every acknowledged response is there."""
     writer = WarcWriter(tmp_path, "w0", "Vedette/test")
     moments = []
     for exchange in [*KINDS.values(), again(KINDS["plain"])]:
@@ -442,7 +442,7 @@ def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
 
 
 def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
-    """While the coordinator lives, no one else can need it; the files of other writers are not touched."""
+    """While the coordinator lives, no one else needs it; files of other writers are not touched."""
     (mine, _) = written(tmp_path, answered(), answered())
     (other,) = written(tmp_path, answered(), name="w1")
     path = tmp_path / mine.file
@@ -457,7 +457,7 @@ def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_tail_that_is_shared_with_a_backup_stays_there(tmp_path: Path) -> None:
-    """Cutting a file that has a second name on disk leaves the bytes under the other name as they are."""
+    """Truncating a file that has a second hard link leaves the other one as it is."""
     (place,) = written(tmp_path, answered())
     path, other = tmp_path / place.file, tmp_path / "backup"
     whole = path.read_bytes()
@@ -467,7 +467,7 @@ def test_a_tail_that_is_shared_with_a_backup_stays_there(tmp_path: Path) -> None
 
 
 def test_lost_bytes_are_told_in_words(tmp_path: Path) -> None:
-    """A file shorter than what was acknowledged, or gone, is named with both sizes; it is not changed."""
+    """A file that is missing or shorter than acknowledged is reported with both sizes, and not changed."""
     (place,) = written(tmp_path, answered())
     path = tmp_path / place.file
     path.write_bytes(path.read_bytes()[:100])
@@ -480,7 +480,7 @@ def test_lost_bytes_are_told_in_words(tmp_path: Path) -> None:
 
 
 def test_every_record_is_a_gzip_member_of_its_own(tmp_path: Path) -> None:
-    """So that any of them can be read, or cut off, without the others."""
+    """So any record can be read or cut off without the others."""
     (place,) = written(tmp_path, answered())
     rest, members = (tmp_path / place.file).read_bytes(), 0
     while rest:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from tests.data_folders import (
@@ -120,10 +121,12 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def check_sample(folder: Path, contents: dict[int, StoredVersion], site: Site = SITE) -> None:
-    """The sample is all there, and every archived copy is what was fetched."""
+def check_sample(folder: Path, contents: dict[int, StoredVersion], site: Site = SITE, format_: int = FORMAT) -> None:
+    """Check that the sample is complete, archived copies match what was fetched, and the upgrade is announced."""
     with opened(folder) as state:
-        assert state.notices == ()
+        assert [f"had format {format_} and was upgraded" in notice for notice in state.notices] == [True] * (
+            format_ < FORMAT
+        )
         assert state.urls.get_counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
         pages = list(state.store.iter_pages())
         assert [url for url, _ in pages] == list(URLS[:2])
@@ -141,7 +144,7 @@ def check_sample(folder: Path, contents: dict[int, StoredVersion], site: Site = 
 
 
 def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
-    """A folder that is missing is made, with its parents, says its format, and has everything after a new start."""
+    """A missing folder is created with its parents, records its format, and is complete after a restart."""
     folder = tmp_path / "deep" / "data"
     write_sample(folder)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
@@ -152,11 +155,11 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
     ("number", "contents"), [(2, {}), *((number, {1: CONTENT.baseline}) for number in range(3, FORMAT + 1))]
 )
 def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredVersion], tmp_path: Path) -> None:
-    """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
+    """A folder of an older format opens with all its contents and is upgraded to the newest format."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     folder.chmod(0o700)
     # The oldest does not say what counts as a change: the default does.
-    check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE)
+    check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE, number)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
     with opened(folder) as state:
         assert [row.action.what for row in state.store.list_actions(9)] == [f"added {SITE.start}"]
@@ -184,7 +187,7 @@ def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:
 
 
 def test_one_process_holds_a_folder(folder: Path) -> None:
-    """A second process is refused with the folder's name while the first one lives, and served when it is gone."""
+    """While the first process lives, a second one is refused with the folder's name; later it can open it."""
     with child(HOLD, folder, 1) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "ready\n"
@@ -194,9 +197,30 @@ def test_one_process_holds_a_folder(folder: Path) -> None:
     lock_folder(folder).close()
 
 
+def test_a_folder_is_free_when_the_children_of_a_killed_process_have_ended(folder: Path) -> None:
+    """A crawl can be restarted right after kill -9: the start waits for the last of its processes."""
+    with child(HOLD, folder, 1) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "ready\n"
+        with (folder / "lock").open("r+") as lock:  # as if the holder were a child of a process that is gone
+            lock.truncate(0)
+            lock.write(f"{find_free_pid()}\n")
+        ending = Timer(0.3, holder.kill)
+        ending.start()
+        lock_folder(folder).close()
+        ending.join()
+        holder.communicate()
+
+
+def find_free_pid() -> int:
+    """Return the number of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        return process.pid
+
+
 @pytest.mark.parametrize("lost", [1, 20_000])
 def test_committed_data_survives_kill_9(tmp_path: Path, lost: int) -> None:
-    """After kill -9 what was committed is there, what was not is absent, and the folder works on."""
+    """After kill -9, committed data is present, uncommitted data is absent, and the folder stays usable."""
     with child(HOLD, tmp_path, lost) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "ready\n"
@@ -219,7 +243,7 @@ def test_committed_data_survives_kill_9(tmp_path: Path, lost: int) -> None:
 
 
 def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
-    """After a clean end the next start knows it; after one that just stopped, the next but none after that."""
+    """The next start knows whether the last process closed the folder cleanly, and so does only that start."""
     with opened(folder) as state:
         assert state.clean
     with lock_folder(folder):
@@ -230,19 +254,19 @@ def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
         assert state.clean
 
 
-def test_a_lost_state_costs_no_archive_file(folder: Path) -> None:
-    """Deleting state.db loses its content, but every archived byte is still there, and it is reported."""
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_lost_state_is_refused(folder: Path, is_missing: bool) -> None:  # noqa: FBT001 - both kinds
+    """Archived pages without a state are not mistaken for a new folder's leftovers: nothing is moved or deleted."""
     before = {path.name: path.read_bytes() for path in (folder / "warc").iterdir()}
-    for name in ("state.db", "urls"):
-        (folder / name).unlink()
-    with opened(folder) as state:
-        assert [words.split()[0] for words in state.notices] == sorted(before)
-        assert str(folder / "warc" / UNACKNOWLEDGED_DIR) in state.notices[0]
-    assert {path.name: path.read_bytes() for path in (folder / "warc" / UNACKNOWLEDGED_DIR).iterdir()} == before
+    (folder / "state.db").unlink() if is_missing else (folder / "state.db").write_bytes(b"")
+    for _ in range(2):
+        with lock_folder(folder), pytest.raises(StoreCorrupt, match="restore a backup"):
+            open_state(folder, "test", NOW_S)
+    assert {path.name: path.read_bytes() for path in (folder / "warc").iterdir()} == before
 
 
 def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> None:
-    """With state.db put back from an older copy, what the archive has gained since is moved aside, not deleted."""
+    """If state.db is replaced by an older copy, later archive data is moved aside instead of deleted."""
     older = shutil.copy(folder / "state.db", tmp_path / "older.db")
     with opened(folder) as state, Fetches(state) as fetches:
         row = fetches.page("https://www.example.org/new", b"young" * 100)
@@ -257,7 +281,7 @@ def test_an_older_state_costs_no_archived_byte(folder: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("left", [(), ("format",), ("format", "lock"), ("lock",), ("lock", "format.new")])
 def test_a_start_that_was_interrupted(tmp_path: Path, left: tuple[str, ...]) -> None:
-    """A folder that a crash left half made is made whole, and says its format from then on."""
+    """A folder left incomplete by a crash is completed, and then records its format."""
     made = tmp_path / "made"
     with lock_folder(made):
         pass
@@ -271,7 +295,7 @@ def test_a_start_that_was_interrupted(tmp_path: Path, left: tuple[str, ...]) -> 
 
 
 def test_a_newer_folder_is_left_untouched(folder: Path) -> None:
-    """A folder of a format from the future is refused by every door, and not one byte or file in it changes."""
+    """A folder of a newer format is refused by every way of opening it, and no byte of it changes."""
     (folder / "format").write_text(f"{FORMAT + 1}\n")
     (folder / "lock").unlink()
     (folder / "state.db").write_bytes(b"something of the future")
@@ -298,7 +322,7 @@ def test_a_format_that_is_no_number(folder: Path, text: bytes) -> None:
 
 @pytest.mark.parametrize("content", [b"this is no database" * 1000, b"SQLite format 3\0" + bytes(4080)])
 def test_a_database_that_is_none(folder: Path, content: bytes) -> None:
-    """A file that is no database is reported as what to restore, kept as it is, and the folder is free again."""
+    """A file that isn't a database is reported with what to restore and left unchanged, and the folder is unlocked."""
     (folder / "state.db").write_bytes(content)
     for _ in range(2):
         with lock_folder(folder), pytest.raises(StoreCorrupt, match=r"state\.db.*restore"):
@@ -307,7 +331,7 @@ def test_a_database_that_is_none(folder: Path, content: bytes) -> None:
 
 
 def test_damage_anywhere_in_the_database_is_reported(folder: Path) -> None:
-    """Whichever page of the file is overwritten, the folder works as before or damage is reported; no other error."""
+    """Whichever page of the file is overwritten, the folder either works as before or reports the damage."""
     path = folder / "state.db"
     whole = path.read_bytes()
     reported = 0
@@ -338,7 +362,7 @@ def look_at_everything(folder: Path) -> None:
 
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
-    """A path that is no folder is refused with its name."""
+    """A path that isn't a folder is refused by name."""
     path = tmp_path / "data"
     path.touch()
     with pytest.raises(StoreError, match=str(path)):
@@ -347,7 +371,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) -> None:  # noqa: FBT001 - both kinds
-    """Without permission the error suggests another folder, and nothing is left behind."""
+    """Without permission, the error suggests another folder, and no file is created."""
     if exists:
         write_sample(open_to_all)
         (open_to_all / "lock").unlink()
@@ -362,7 +386,7 @@ def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) ->
 
 
 def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
-    """A database of someone else's is reported with what to do, too."""
+    """A database of another program is reported, with what to do."""
     write_sample(open_to_all)
     for path in open_to_all.rglob("*"):
         path.chmod(0o777 if path.is_dir() else 0o666)
@@ -374,7 +398,7 @@ def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
 
 
 def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
-    """When a commit has no room, the failure says so, and the folder opens with what was committed before."""
+    """A commit without disk space says so, and the folder reopens with what was committed before."""
     with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         pages = (folder / "state.db").stat().st_size // 4096
@@ -387,7 +411,7 @@ def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
 
 
 def test_reading_sees_one_moment(folder: Path) -> None:
-    """A reader sees the state as of its start, whatever is committed meanwhile."""
+    """A reader sees the state as of its start, even if more is committed meanwhile."""
     with opened(folder) as state, read_state(folder) as db, Fetches(state) as fetches:
         fetches.page("http://later.test/", b"later")
         assert db.execute("SELECT count(*) FROM url").fetchone() == (len(URLS),)
@@ -396,14 +420,14 @@ def test_reading_sees_one_moment(folder: Path) -> None:
 
 
 def test_reading_needs_a_data_folder(tmp_path: Path) -> None:
-    """A folder that is none is refused with what to type, and nothing is made."""
+    """A path without a data folder is refused with the command to type, and nothing is created."""
     with pytest.raises(StoreError, match="--data"), read_state(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_descriptor_is_left_open(folder: Path) -> None:
-    """Neither a state that was closed nor one that could not be opened keeps files open."""
+    """Neither a closed state nor one that failed to open keeps files open."""
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - not a real folder
     for _ in range(3):
         check_sample(folder, {1: CONTENT.baseline})
@@ -416,7 +440,7 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(0o755, 0o750), (0o777, 0o750), (0o770, 0o750), (0o750, 0o750)])
 def test_a_folder_that_is_open_to_others_is_closed(tmp_path: Path, before: int, after: int) -> None:
-    """A folder that was made by hand is tightened when it is opened, and the operator learns of it once."""
+    """The permissions of a folder created by hand are restricted when it is opened; the operator is notified once."""
     tmp_path.chmod(before)
     for expected in (before != after, False):
         with opened(tmp_path) as state:
@@ -425,7 +449,7 @@ def test_a_folder_that_is_open_to_others_is_closed(tmp_path: Path, before: int, 
 
 
 def test_files_are_for_their_user_alone(tmp_path: Path) -> None:
-    """Whatever the umask of the shell is, nothing that a command writes can be read by others."""
+    """Whatever the shell's umask is, other users can't read what a command writes."""
     command = [sys.executable, "-m", "vedette", "sites", "add", "http://127.0.0.1:9/", "--data", str(tmp_path / "data")]
     done = subprocess.run([*command, "--allow-private"], check=True, capture_output=True, umask=0o000)
     assert b"127.0.0.1" in done.stdout

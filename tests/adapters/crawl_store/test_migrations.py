@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.data_folders import NOW_S, ORIGIN, URLS, opened
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.archive.warc_reader import ImportedAnswer, read_answer, scan_warc
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state, read_state
@@ -52,14 +53,14 @@ migrate_format_1(Path(sys.argv[1]))
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the kept sample."""
+    """A copy of the stored sample."""
     copy = shutil.copytree(GOLDEN, tmp_path / "data")
     copy.chmod(0o700)
     return copy
 
 
 def check(folder: Path) -> None:
-    """All that the sample has."""
+    """Check everything in the sample."""
     with opened(folder) as state:
         assert state.urls.get_counts() == UrlCounts(known=5, waiting=1, leased=0, fetched=2, refused=1, failed=1)
         assert state.urls.find_ids(URLS).tolist() == [1, 2, 3, 4, 5]
@@ -94,7 +95,7 @@ def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
 
 
 def test_the_old_state_is_kept(folder: Path) -> None:
-    """What was there before can be read as it was, under another name."""
+    """The previous state can be read under another name."""
     with lock_folder(folder):
         migrate_format_1(folder)
 
@@ -106,14 +107,14 @@ def test_the_old_state_is_kept(folder: Path) -> None:
 
 
 def test_reading_brings_up_to_date_as_well(folder: Path) -> None:
-    """Reading an old folder migrates it to the new format."""
+    """Reading an old folder migrates it as well."""
     with read_state(folder) as db:
         assert db.execute("SELECT count(*) FROM archive").fetchone() == (1,)
     check(folder)
 
 
 def test_the_archive_is_valid(folder: Path) -> None:
-    """The bodies are response records with digests that the tools of the field agree with."""
+    """The bodies are response records with digests that standard tools agree with."""
     with lock_folder(folder):
         migrate_format_1(folder)
     (path,) = (folder / "warc").iterdir()
@@ -129,8 +130,8 @@ def test_the_archive_is_valid(folder: Path) -> None:
 
 @pytest.mark.parametrize("events", range(9))
 def test_a_kill_at_any_moment_loses_nothing(folder: Path, events: int) -> None:
-    """However far it came before kill -9, the next opening has everything, once."""
-    done = subprocess.run([sys.executable, "-c", STOP_AT, str(folder), str(events)], timeout=300, check=False)
+    """However far it got before kill -9, the next opening has everything, once."""
+    done = subprocess.run([sys.executable, "-c", STOP_AT, str(folder), str(events)], timeout=PATIENCE_S, check=False)
     assert done.returncode in {0, -9}
     check(folder)
     check(folder)
@@ -140,7 +141,7 @@ def test_a_kill_at_any_moment_loses_nothing(folder: Path, events: int) -> None:
 
 @pytest.mark.parametrize("left", [("format",), ("format", "state.db")])
 def test_an_old_folder_with_nothing_in_it(folder: Path, left: tuple[str, ...]) -> None:
-    """A first start of format 1 that was interrupted left no state, or an empty one."""
+    """An interrupted first start of format 1 left no state, or an empty one."""
     (folder / "state.db").write_bytes(b"")
     for path in folder.iterdir():
         if path.name not in left:
@@ -151,7 +152,7 @@ def test_an_old_folder_with_nothing_in_it(folder: Path, left: tuple[str, ...]) -
 
 @pytest.mark.parametrize("change", ["UPDATE page SET body = x'00'", "UPDATE page SET links = x'789c'"])
 def test_an_old_page_that_cannot_be_unpacked(folder: Path, change: str) -> None:
-    """Damage is named, and the old state stays where it is."""
+    """Damage is reported, and the old state stays."""
     with closing(sqlite3.connect(folder / "state.db")) as db, db:
         db.execute(change)
     with lock_folder(folder), pytest.raises(StoreCorrupt, match="restore"):
@@ -162,13 +163,13 @@ def test_an_old_page_that_cannot_be_unpacked(folder: Path, change: str) -> None:
 
 
 def test_what_the_log_of_the_old_state_holds_is_not_forgotten(folder: Path) -> None:
-    """Rows that a crash left in the write-ahead log alone are moved as well."""
+    """Rows that a crash left only in the write-ahead log are moved as well."""
     program = (
         "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA journal_mode = WAL'); "
         "db.execute(\"INSERT INTO url (id, partition, url, depth) VALUES (6, 0, 'https://www.example.org/log', 1)\"); "
         "db.commit(); os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", program, str(folder / "state.db")], timeout=300, check=False)
+    subprocess.run([sys.executable, "-c", program, str(folder / "state.db")], timeout=PATIENCE_S, check=False)
     assert (folder / "state.db-wal").stat().st_size > 0
     with opened(folder) as state:
         assert state.urls.find_ids(["https://www.example.org/log"]).tolist() == [6]

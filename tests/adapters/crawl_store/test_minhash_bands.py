@@ -1,4 +1,4 @@
-"""The band table: a dictionary that is small, quick and survives its process."""
+"""The band table: a small and fast dictionary that survives its process."""
 
 import os
 import signal
@@ -32,22 +32,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ids(*numbers: int) -> Ids:
-    """Pages."""
+    """Page ids."""
     return np.array(numbers, np.uint32)
 
 
 def count(first: int, size: int) -> Ids:
-    """This many pages from one on."""
+    """Return consecutive page ids."""
     return np.arange(first, first + size, dtype=np.uint32)
 
 
 def random_bands(seed: int, size: int) -> UInt64s:
-    """Bands that no one else has."""
+    """Bands that no other page has."""
     return np.random.default_rng(seed).integers(0, 2**64, (size, BANDS), dtype=np.uint64)
 
 
 class Model:
-    """What the table is to do, as a dictionary."""
+    """The expected table, as a dictionary."""
 
     def __init__(self) -> None:
         self.first: dict[tuple[int, int], int] = {}
@@ -64,13 +64,13 @@ class Model:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a table may be."""
+    """The path of a table."""
     return tmp_path / "bands"
 
 
 @given(st.lists(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=40), max_size=8))
 def test_agrees_with_a_dictionary(batches: list[list[int]]) -> None:
-    """Whatever pages come in whatever batches, each band has the page that a dictionary would name."""
+    """Whatever pages come in whatever batches, each band has the same page as in a dictionary."""
     table, model, page = BandTable(None, SECRET), Model(), 1
     for batch in batches:
         bands = np.array([[value + (at % 3) * (value < 9) for at in range(BANDS)] for value in batch], np.uint64)
@@ -83,7 +83,7 @@ def test_agrees_with_a_dictionary(batches: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("batch", [1, 8, 64, 1000])
 def test_growth_loses_nothing(batch: int) -> None:
-    """Through several doublings every band keeps its first page, and pages that are added again match nothing."""
+    """Through several doublings every band keeps its first page, and repeated pages match nothing."""
     size = 400 if batch == 1 else 6000
     table, model, bands = BandTable(None, SECRET), Model(), random_bands(4, size)
     bands[size // 2 :, 5] = bands[: size - size // 2, 5]
@@ -100,7 +100,7 @@ def test_growth_loses_nothing(batch: int) -> None:
 
 
 def test_load_stays_bounded() -> None:
-    """However the pages come, the table has room: eight bytes a key are never more than seven tenths of it."""
+    """However the pages arrive, keys of eight bytes fill at most seven tenths of the table."""
     table = BandTable(None, SECRET)
     for seed in range(40):
         table.match_or_add(count(1 + 500 * seed, 500), random_bands(seed, 500))
@@ -108,7 +108,7 @@ def test_load_stays_bounded() -> None:
 
 
 def test_one_band_that_always_differs() -> None:
-    """Pages alike in all bands but one fill one region only, and still find their firsts."""
+    """Pages that differ in only one band fill one region, and still find their first page."""
     table = BandTable(None, SECRET)
     bands = np.zeros((5000, BANDS), np.uint64)
     bands[:, 15] = np.arange(5000)
@@ -119,7 +119,7 @@ def test_one_band_that_always_differs() -> None:
 
 
 def test_match_within_a_batch() -> None:
-    """The first of equal rows is the page that the later ones match, and equal numbers in other bands mean nothing."""
+    """The first of equal rows is the one that later ones match; equal numbers in other bands don't count."""
     table, bands = BandTable(None, SECRET), random_bands(2, 4)
     bands[2] = bands[0]
     bands[3] = np.roll(bands[0], 1)
@@ -128,7 +128,7 @@ def test_match_within_a_batch() -> None:
 
 
 def test_no_pages() -> None:
-    """An empty batch has an empty answer."""
+    """An empty batch gives an empty result."""
     table = BandTable(None, SECRET)
     assert table.match_or_add(ids(), random_bands(1, 0)).shape == (0, BANDS)
     assert len(table) == 0
@@ -136,7 +136,7 @@ def test_no_pages() -> None:
 
 @pytest.mark.parametrize("shift", [0, 20, 48])
 def test_structured_bands_spread(shift: int) -> None:
-    """Bands that agree in most bits take no more room than random ones, and none is taken for another."""
+    """Bands that agree in most bits take no more space than random ones, and are not confused."""
     table, even = BandTable(None, SECRET), BandTable(None, SECRET)
     structured = (np.arange(3000, dtype=np.uint64) << np.uint64(shift))[:, None].repeat(BANDS, 1)
     assert not table.match_or_add(count(1, 3000), structured).any()
@@ -145,7 +145,7 @@ def test_structured_bands_spread(shift: int) -> None:
 
 
 def test_another_secret_is_another_order(path: Path) -> None:
-    """Where a key lives depends on the secret, so that no one outside can crowd a bucket."""
+    """The position of a key depends on the secret, so outsiders can't fill a bucket."""
     layouts = []
     for secret in (1, 2):
         with closing(BandTable(path, secret)) as table:
@@ -155,7 +155,7 @@ def test_another_secret_is_another_order(path: Path) -> None:
 
 
 def test_reopened(path: Path) -> None:
-    """A closed table, grown several times, is all there when it is opened again, and not behind."""
+    """A closed table that grew several times is complete and current when it is reopened."""
     bands = random_bands(9, 3000)
     with closing(BandTable(path, SECRET)) as table:
         assert not table.behind
@@ -167,7 +167,7 @@ def test_reopened(path: Path) -> None:
 
 
 def test_killed(path: Path) -> None:
-    """A table whose process was killed says so; adding pages again is right and harmless."""
+    """A table whose process was killed says so; adding pages again is correct and harmless."""
     done = subprocess.run([sys.executable, "-c", WRITER, path, str(SECRET)], check=False, env=os.environ)
     assert done.returncode == -signal.SIGKILL
     bands = np.arange(1, 3201, dtype=np.uint64).reshape(200, BANDS) << np.uint64(20)
@@ -201,7 +201,7 @@ def _another(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [_cut, _longer, _altered, _nothing, _another])
 def test_torn_file_is_begun_anew(path: Path, damage: object) -> None:
-    """A file that is not as it was written counts as none: the table is empty."""
+    """A damaged file counts as missing: the table is empty."""
     with closing(BandTable(path, SECRET)) as table:
         table.match_or_add(count(1, 300), random_bands(1, 300))
     assert callable(damage)
@@ -212,7 +212,7 @@ def test_torn_file_is_begun_anew(path: Path, damage: object) -> None:
 
 
 def test_file_of_another_secret_is_begun_anew(path: Path) -> None:
-    """A file of another state is of no use: its keys cannot be found."""
+    """A file of another state is useless, because its keys can't be found."""
     with closing(BandTable(path, SECRET)) as table:
         table.match_or_add(count(1, 10), random_bands(1, 10))
     with closing(BandTable(path, SECRET + 1)) as table:
@@ -220,7 +220,7 @@ def test_file_of_another_secret_is_begun_anew(path: Path) -> None:
 
 
 def test_forget(path: Path) -> None:
-    """A table that forgot everything is small and empty, now and when opened again."""
+    """A table that was cleared is small and empty, even when it is reopened."""
     with closing(BandTable(path, SECRET)) as table:
         small = table.nbytes
         table.match_or_add(count(1, 2000), random_bands(1, 2000))

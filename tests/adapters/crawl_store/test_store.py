@@ -51,7 +51,7 @@ ROWS = st.builds(
 
 
 def new_book() -> tuple[sqlite3.Connection, CrawlStore]:
-    """A book that is empty but for one host."""
+    """A store that is empty except for one host."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     create_url_tables(db)
     create_tables(db)
@@ -69,13 +69,13 @@ def db() -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture
 def book(db: sqlite3.Connection) -> CrawlStore:
-    """Its book."""
+    """Its store."""
     return CrawlStore(db)
 
 
 @given(rows=st.lists(ROWS, max_size=5), links=st.lists(LINKS, max_size=5))
 def test_pages_are_found_as_they_were_kept(rows: list[PageRow], links: list[str]) -> None:
-    """Of each URL the latest row, in every field, with its links."""
+    """The latest row of each URL, with every field and its links."""
     connection, book = new_book()
     with closing(connection):
         for row in rows:
@@ -98,7 +98,7 @@ def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: CrawlSto
 
 
 def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
-    """A due page is returned once until it was fetched; one that is due later or never is not returned."""
+    """A due page is returned once until it is fetched; one that is due later or never is not returned."""
     for id_, due_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 99.0), (5, inf)):
         book.save_pages([(ROW._replace(id=id_, due_s=due_s), ((), ()))])
     assert [(one.id, one.host) for one in book.get_due(30.0, most=2)] == [(2, HOST), (3, HOST)]
@@ -109,7 +109,7 @@ def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
 
 
 def test_sites_keep_their_order_and_settings(book: CrawlStore) -> None:
-    """A site that is set again keeps its place and the time at which it was added; one that is dropped is gone."""
+    """A site that is set again keeps its position and time of addition; a dropped one is gone."""
     other = Site("https://other.test/")
     book.save_site(SiteRow(SITE, paused=False, added_s=1.0))
     book.save_site(SiteRow(other, paused=False, added_s=2.0))
@@ -121,7 +121,7 @@ def test_sites_keep_their_order_and_settings(book: CrawlStore) -> None:
 
 
 def test_the_latest_word_on_hosts_and_robots_counts(book: CrawlStore) -> None:
-    """Pauses and robots.txt copies replace what was known before."""
+    """Delays and robots.txt copies replace earlier ones."""
     book.save_hosts([HostRow(HOST, 5.0, 1, "status 503")])
     book.save_hosts([HostRow(HOST, 9.0, 0, "")])
     book.save_robots(ORIGIN, UNKNOWN)
@@ -131,7 +131,7 @@ def test_the_latest_word_on_hosts_and_robots_counts(book: CrawlStore) -> None:
 
 
 def test_archive_lengths_grow_and_the_youngest_time_stays(book: CrawlStore, db: sqlite3.Connection) -> None:
-    """The last length counts; the newest record of a file is the newest ever acknowledged, whatever came after."""
+    """The last length counts; the newest time of a file is the newest ever acknowledged."""
     book.acknowledge_archive({"a": 10, "b": 5}, 100.0)
     book.acknowledge_archive({"a": 20}, 90.0)
     assert book.load_archive_lengths() == {"a": 20, "b": 5}
@@ -158,7 +158,7 @@ def test_a_site_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, se
 
 @pytest.mark.parametrize("blob", [b"", b"\x00", b"x\x9c"])
 def test_links_that_cannot_be_unpacked(book: CrawlStore, db: sqlite3.Connection, blob: bytes) -> None:
-    """And the links of a page."""
+    """So are the links of a page."""
     book.save_pages([(ROW, (("https://a.test/",), ()))])
     db.execute("UPDATE page SET links = ?", (blob,))
     with pytest.raises(StoreCorrupt):

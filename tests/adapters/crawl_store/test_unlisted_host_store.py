@@ -22,7 +22,7 @@ LINKS = st.lists(st.builds(UnlistedLink, HOSTS, PAGES, st.floats(0.0, 4e9)), max
 
 
 def made() -> tuple[sqlite3.Connection, CrawlStore]:
-    """An empty book in memory."""
+    """An empty store in memory."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(db)
     return db, CrawlStore(db)
@@ -30,7 +30,7 @@ def made() -> tuple[sqlite3.Connection, CrawlStore]:
 
 @pytest.fixture
 def book() -> Iterator[CrawlStore]:
-    """An empty book."""
+    """An empty store."""
     db, book = made()
     with closing(db):
         yield book
@@ -43,7 +43,7 @@ def link(host: str, page: str = "https://a.test/", at_s: float = 1.0) -> Unliste
 
 @given(st.lists(LINKS, max_size=4))
 def test_links_are_counted_by_host(batches: list[list[UnlistedLink]]) -> None:
-    """However they come in batches, pages, times and the order are those of all links together."""
+    """However they are batched, pages, times and order are those of all links together."""
     db, book = made()
     with closing(db):
         for batch in batches:
@@ -60,13 +60,13 @@ def test_links_are_counted_by_host(batches: list[list[UnlistedLink]]) -> None:
 
 
 def test_every_row_has_its_partition(book: CrawlStore) -> None:
-    """As every row of a host has, so that a cluster can divide them."""
+    """As for every row of a host, so that a cluster can divide them."""
     book.add_unlisted_links([link("www.x.test")])
     assert book._db.execute("SELECT partition FROM stranger").fetchall() == [(partition_of("www.x.test"),)]
 
 
 def test_the_most_linked_are_offered_up_to_a_number(book: CrawlStore) -> None:
-    """Hosts that are left out do not displace others."""
+    """Excluded hosts don't displace others."""
     book.add_unlisted_links([link(f"h{number}.test") for number in range(5) for _ in range(number + 1)])
     rows = book.list_unlisted_hosts(2, lambda host: host == "h3.test")
     assert [row.host for row in rows] == ["h4.test", "h2.test"]
@@ -74,7 +74,7 @@ def test_the_most_linked_are_offered_up_to_a_number(book: CrawlStore) -> None:
 
 
 def test_what_is_dismissed_is_not_offered_again(book: CrawlStore) -> None:
-    """Neither at once nor when more pages link there, nor where it was dismissed before any did."""
+    """Neither at once, nor when more pages link there, nor if it was dismissed before any did."""
     book.add_unlisted_links([link("x.test")])
     assert book.dismiss_unlisted_host("x.test")
     assert not book.dismiss_unlisted_host("x.test")
@@ -84,7 +84,7 @@ def test_what_is_dismissed_is_not_offered_again(book: CrawlStore) -> None:
 
 
 def test_a_dismissal_can_be_taken_back(book: CrawlStore) -> None:
-    """Then all pages that linked there count, those meanwhile too."""
+    """Then all linking pages count, including those in the meantime."""
     book.dismiss_unlisted_host("x.test")
     book.add_unlisted_links([link("x.test", at_s=5.0), link("x.test", "https://b.test/", 6.0)])
     assert book.offer_unlisted_host("x.test")
@@ -102,7 +102,7 @@ def test_what_is_dropped_is_forgotten(book: CrawlStore) -> None:
 
 
 def test_the_table_is_bounded(book: CrawlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When it is full the least linked go, and neither those that many pages name nor those that were dismissed."""
+    """When it is full, the least linked hosts are dropped, but not dismissed ones."""
     monkeypatch.setattr(stranger_book, "MAX_ROWS", 100)
     book.add_unlisted_links([link("famous.test") for _ in range(3)])
     book.dismiss_unlisted_host("dismissed.test")
@@ -116,7 +116,7 @@ def test_the_table_is_bounded(book: CrawlStore, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sites_and_blocked_domains_are_left_out() -> None:
-    """A host of any site is, of whatever part of it, and one in a blocked domain; other rules leave out no one."""
+    """Hosts of any site, even of a part of it, and blocked domains are left out; other rules exclude nothing."""
     sites = [Site("https://a.test/docs/", scope="prefix"), Site("https://d.test/", scope="domain")]
     rules = [RuleRow("block", "", "b.test", 0.0), RuleRow("lower", "", "l.test", 0.0)]
     hosts = ["a.test", "www.a.test", "www.d.test", "b.test", "x.y.b.test", "bb.test", "l.test"]

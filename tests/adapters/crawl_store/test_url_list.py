@@ -1,4 +1,4 @@
-"""The rows behind a count: as many as it says, each once, however they are paged."""
+"""The rows behind a count: the same number, each once, however they are paged."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _PAGE = (
 
 
 def urls() -> list[tuple[int, str, int | None, str]]:
-    """Host, URL, status and reason of each: three hosts, more URLs than one stretch has."""
+    """Host, URL, status and reason of each: three hosts, and more URLs than one batch."""
     rows = []
     for number in range(BATCH_URLS + 300):
         host = ("docs.example.org", "www.example.org", "elsewhere.example")[number % 3]
@@ -50,7 +50,7 @@ def urls() -> list[tuple[int, str, int | None, str]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds them."""
+    """A folder with these URLs."""
     folder = tmp_path_factory.mktemp("urls")
     with opened(folder) as state:
         hosts = ("docs.example.org", "www.example.org", "elsewhere.example")
@@ -68,13 +68,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def listing(folder: Path) -> Iterator[UrlList]:
-    """The list of it."""
+    """Its list."""
     with open_url_list(folder) as listing:
         yield listing
 
 
 def walked(listing: UrlList, which: UrlFilter, most: int) -> list[ListedUrl]:
-    """All rows, page by page."""
+    """Return all rows, page by page."""
     rows: list[ListedUrl] = []
     after: int | None = 0
     while after is not None:
@@ -87,7 +87,7 @@ def walked(listing: UrlList, which: UrlFilter, most: int) -> list[ListedUrl]:
 
 
 def test_each_url_is_of_one_kind_and_listed_once(folder: Path, listing: UrlList) -> None:
-    """Whatever was known of it; together they are all that are known, in the order in which they were seen."""
+    """Together the kinds have all known URLs, in the order of discovery."""
     kinds = {kind: walked(listing, UrlFilter(kind=kind), 97) for kind in URL_KINDS}
     everything, scripted = kinds.pop("all"), kinds.pop("script")
     assert [row.url for row in everything] == [url for _, url, _, _ in urls()]
@@ -119,7 +119,7 @@ def test_a_site_has_as_many_rows_as_its_counts_say(folder: Path, listing: UrlLis
 
 
 def test_a_part_of_the_url_is_taken_as_it_is_written(listing: UrlList) -> None:
-    """Signs that mean something elsewhere mean nothing here."""
+    """Special characters have no meaning here."""
     assert {row.url for row in walked(listing, UrlFilter(part="/guide/77"), 50)} == {
         url for _, url, _, _ in urls() if "/guide/77" in url
     }
@@ -134,5 +134,5 @@ def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
 
 
 def test_what_is_never_due_has_no_next_time(listing: UrlList) -> None:
-    """A page says nothing if it would say forever."""
+    """A page shows nothing instead of forever."""
     assert {row.due_s for row in walked(listing, UrlFilter(kind="errors", why="410"), 500)} == {None}

@@ -67,7 +67,7 @@ def read(data: bytes) -> DocumentContent:
 
 
 def test_a_text_document() -> None:
-    """Headings by the style's English name, tables row by row, links; what was deleted or moved away is not there."""
+    """Headings by the style's English name, tables row by row, links; deleted or moved text is left out."""
     heading = f'<w:p><w:pPr><w:pStyle w:val="berschrift2"/></w:pPr>{run("Harvest")}</w:p>'
     broken = f'<w:p>{run("Alm")}{run("onds &amp; ")}<w:hyperlink r:id="r2">{run("fi")}{run("gs")}</w:hyperlink></w:p>'
     cells = "".join(f"<w:tc><w:p>{run(text)}</w:p><w:p>{run('!')}</w:p></w:tc>" for text in ("Year", "Tons"))
@@ -88,8 +88,8 @@ def test_a_text_document() -> None:
     )
 
 
-def test_a_workbook() -> None:
-    """Cells as people see them: shared strings, numbers of fifteen digits, dates; hidden sheets are left out."""
+def workbook() -> bytes:
+    """Return a workbook of two sheets; one is hidden."""
     rows = (
         '<row><c t="s"><v>1</v></c><c t="inlineStr"><is><t>Fig</t></is></c><c><v>0.30000000000000004</v></c></row>'
         '<row><c s="1"><v>46082</v></c><c t="str"><f>A1</f><v>sum</v></c><c t="e"><v>#REF!</v></c>'
@@ -109,7 +109,12 @@ def test_a_workbook() -> None:
         "xl/a.xml": f'<worksheet xmlns="{SHEET}"><sheetData>{rows}</sheetData></worksheet>',
         "xl/b.xml": f'<worksheet xmlns="{SHEET}"><sheetData>{rows}</sheetData></worksheet>',
     }
-    found = read(packed(parts))
+    return packed(parts)
+
+
+def test_a_workbook() -> None:
+    """Cells as displayed: shared strings, numbers of fifteen digits, dates; hidden sheets are left out."""
+    found = read(workbook())
     assert (found.kind, found.pages, found.text.splitlines()) == (
         "xlsx",
         1,
@@ -121,8 +126,8 @@ def test_a_workbook() -> None:
     )
 
 
-def test_a_presentation() -> None:
-    """Slides in their order, titles as headings, links; a hidden slide is left out."""
+def presentation() -> bytes:
+    """Return a presentation of three slides; one is hidden."""
     shape = "<p:sp><p:nvSpPr><p:nvPr>{}</p:nvPr></p:nvSpPr><p:txBody>{}</p:txBody></p:sp>"
     text = "<a:p><a:r><a:rPr>{}</a:rPr><a:t>{}</a:t></a:r></a:p>"
 
@@ -144,7 +149,12 @@ def test_a_presentation() -> None:
         "ppt/slides/3.xml": slide("Hidden", "0"),
         "ppt/slides/_rels/2.xml.rels": relations(r1="https://example.org/more"),
     }
-    found = read(packed(parts))
+    return packed(parts)
+
+
+def test_a_presentation() -> None:
+    """Slides in order, titles as headings, links; a hidden slide is left out."""
+    found = read(presentation())
     assert (found.kind, found.text.splitlines()) == (
         "pptx",
         [
@@ -203,7 +213,7 @@ def epub(encryption: str = "") -> bytes:
 
 
 def test_a_book() -> None:
-    """Chapters in the order of the spine, even if they are no XML; links between them are no links of the web."""
+    """Chapters in the order of the spine, even if they are not XML; internal links are not web links."""
     found = read(epub())
     assert (found.kind, found.title, found.pages) == ("epub", "The nut", 2)
     assert found.text.index("One") < found.text.index("Second")
@@ -213,7 +223,7 @@ def test_a_book() -> None:
 
 
 def test_markdown() -> None:
-    """Headings, links and tables are read; the title may be in the front matter, the charset need not be UTF-8."""
+    """Headings, links and tables are read; the title may be in the front matter, and the charset may vary."""
     found = read(
         "---\ntitle: 'Front'\n---\n# Head\n\nCaf\u00e9 [more](other.md)\n\n|a|b|\n|-|-|\n|1|2|\n".encode("cp1252")
     )
@@ -256,19 +266,19 @@ LAUGHS = '<!DOCTYPE w:document [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a
     ids=["entities", "deep", "no XML", "LZMA", "no workbook", "a JAR", "any archive"],
 )
 def test_a_hostile_document(data: bytes) -> None:
-    """A file that is no document, or exceeds the limits, has no text."""
+    """A file that is not a document, or exceeds the limits, has no text."""
     found = read_package(data, BOUNDS)
     assert (found.verdict in {Verdict.BROKEN, Verdict.NO_TEXT}, found.text) == (True, "")
 
 
 def test_a_bomb_is_read_up_to_the_bound() -> None:
-    """A hundred kilobytes that unpack to twenty megabytes give as much text as any document may."""
+    """A hundred kilobytes that unpack to twenty megabytes give as much text as any document may have."""
     found = read_package(docx(f"<w:p>{run('bomb')}</w:p>" * 400_000), BOUNDS)
     assert (found.verdict, len(found.text)) == (Verdict.CUT, BOUNDS.characters)
 
 
 def test_what_was_read_before_the_damage_is_kept() -> None:
-    """A part that breaks off has the text before the break."""
+    """A truncated part has the text before the break."""
     whole = f'<w:document xmlns:w="{WORD}"><w:body>' + f"<w:p>{run('almonds')}</w:p>" * 100
     found = read_package(docx("", **{"word__document.xml": whole}), BOUNDS)
     assert (found.verdict, found.text.count("almonds")) == (Verdict.CUT, 100)
@@ -280,7 +290,7 @@ SEEDS = [docx(f"<w:p>{run('Almonds')}</w:p>"), odt("<text:p>Almonds</text:p>"), 
 @FEW
 @given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=8))
 def test_a_damaged_document_is_no_error(seed: bytes, damage: list[tuple[float, int]]) -> None:
-    """Whatever bytes differ, there is an outcome, within the bounds."""
+    """Whatever bytes differ, there is an outcome within the limits."""
     data = bytearray(seed)
     for place, value in damage:
         data[int(place * len(data))] = value
@@ -301,7 +311,7 @@ XML_PIECES = [*(f"<w:{name}>" for name in NAMES), *(f"</w:{name}>" for name in N
 @FEW
 @given(st.lists(st.sampled_from(XML_PIECES), max_size=40))
 def test_any_order_of_elements(pieces: list[str]) -> None:
-    """Elements where the format has none are no error, and every word of them is escaped."""
+    """Misplaced elements are not an error, and every word of them is escaped."""
     found = read_package(docx("".join(pieces)), BOUNDS)
     assert found.verdict in {Verdict.TEXT, Verdict.CUT, Verdict.NO_TEXT, Verdict.BROKEN}
     assert "&a" not in found.text.replace("&amp;", "")

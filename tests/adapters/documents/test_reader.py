@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.documents.reader import (
     DocumentFailure,
@@ -70,12 +71,12 @@ def written(objects: list[bytes], trailer: str = "") -> bytes:
 
 
 def titled(title: str, *pages: bytes) -> bytes:
-    """A document with a title in its information."""
+    """A document with a title in its metadata."""
     return pdf(*pages, trailer="/Info 3 0 R", more=(f"<< /Title ({title}) >>".encode("latin-1"),))
 
 
 def await_all(reader: DocumentReader[str], count: int) -> list[tuple[str, Read]]:
-    """Wait on the descriptor, as a loop does, until this many documents have an outcome."""
+    """Wait on the descriptor, as an event loop does, until this many documents are done."""
     found: list[tuple[str, Read]] = []
     while len(found) < count:
         select.select([reader.fd], [], [], 0.1)
@@ -84,7 +85,7 @@ def await_all(reader: DocumentReader[str], count: int) -> list[tuple[str, Read]]
 
 
 def outcome(reader: DocumentReader[str], data: bytes) -> Read:
-    """What becomes of one document."""
+    """Return the outcome of one document."""
     reader.submit("it", data)
     ((key, found),) = await_all(reader, 1)
     assert key == "it"
@@ -92,14 +93,14 @@ def outcome(reader: DocumentReader[str], data: bytes) -> Read:
 
 
 def failure(reader: DocumentReader[str], data: bytes) -> DocumentFailureReason:
-    """Why a document has no text."""
+    """Return why a document has no text."""
     found = outcome(reader, data)
     assert isinstance(found, DocumentFailure), found
     return found.reason
 
 
 def children() -> set[int]:
-    """The processes that this one has started, dead ones that no one has waited for among them."""
+    """Return the child processes, including zombies."""
     return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
 
 
@@ -111,7 +112,7 @@ def reader() -> Iterator[DocumentReader[str]]:
 
 
 def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
-    """Each line of each page is there once, in the order of the pages."""
+    """Each line of each page is there once, in page order."""
     found = outcome(reader, pdf(shown("One fish\nTwo fish"), shown("Red fish")))
     assert found == DocumentText("One fish", "One fish\nTwo fish\nRed fish", 2)
 
@@ -128,12 +129,12 @@ def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
     ],
 )
 def test_a_title_that_says_something(reader: DocumentReader[str], title: str, expected: str) -> None:
-    """The title is the one that the file states, unless that is empty or a program's filler."""
+    """The title is the one that the file states, unless it is empty or a program's placeholder."""
     assert outcome(reader, titled(title, shown("Chapter 1\nText."))).title == expected
 
 
 def test_a_title_in_the_metadata_packet(reader: DocumentReader[str]) -> None:
-    """Where only the XMP packet has a title, it is taken, references and letters beyond ASCII included."""
+    """If only the XMP packet has a title, it is used, including entities and non-ASCII letters."""
     packet = stream(XMP.format("Caf\u00e9 &amp; bar").encode(), "/Type /Metadata /Subtype /XML")
     assert outcome(reader, pdf(shown("Menu of today"), more=(packet,))).title == "Caf\u00e9 & bar"
 
@@ -147,12 +148,12 @@ def test_a_heading_is_a_title(reader: DocumentReader[str]) -> None:
 
 
 def test_letters_of_other_scripts(reader: DocumentReader[str]) -> None:
-    """Text comes as Unicode, by way of the encoding that the font declares."""
+    """Text is Unicode, according to the encoding that the font declares."""
     assert "Zürich" in getattr(outcome(reader, pdf(shown("Z\xfcrich"))), "text", "")
 
 
 def test_an_encrypted_file(reader: DocumentReader[str]) -> None:
-    """A file that no one can open without its password says so."""
+    """A file that can't be opened without its password says so."""
     lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
     data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
     assert failure(reader, data) is DocumentFailureReason.PASSWORD
@@ -170,12 +171,12 @@ def test_pictures_only(reader: DocumentReader[str]) -> None:
     ids=["a NUL", "a head", "a megabyte of NUL", "objects without end", "a part of an archive", "an empty archive"],
 )
 def test_what_is_no_document(reader: DocumentReader[str], data: bytes) -> None:
-    """Such bytes are a reason, and the child goes on."""
+    """Such bytes give a reason, and the child continues."""
     assert failure(reader, data) is DocumentFailureReason.BROKEN
 
 
 def test_no_pages(reader: DocumentReader[str]) -> None:
-    """A document that is sound and empty says so, or is called broken; it has no text in either case."""
+    """A valid empty document says so or counts as broken; it has no text in either case."""
     assert failure(reader, pdf()) in {DocumentFailureReason.EMPTY, DocumentFailureReason.BROKEN}
 
 
@@ -190,7 +191,7 @@ def test_pages_that_contain_each_other(reader: DocumentReader[str]) -> None:
 
 
 def test_text_is_bounded() -> None:
-    """No more characters and pages are read than allowed, and truncation is reported."""
+    """Characters and pages are limited, and truncation is reported."""
     pages = [shown(f"Page {number} " + "word " * 50) for number in range(30)]
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, characters=1_000))) as reader:
         found = outcome(reader, pdf(*pages))
@@ -203,7 +204,7 @@ def test_text_is_bounded() -> None:
 
 
 def test_a_bomb_breaks_only_the_child() -> None:
-    """Half a megabyte that expands to as much text as memory may hold is refused, and the next document is read."""
+    """Half a megabyte that expands beyond the memory limit is rejected, and the next document is read."""
     bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
     tight = DocumentLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
     with closing(DocumentReader[str](tight)) as reader:
@@ -219,14 +220,14 @@ def test_a_bomb_breaks_only_the_child() -> None:
 
 
 def test_cpu_time_is_bounded() -> None:
-    """A document on which the library works for long is given up by the kernel's count, whatever the wall clock."""
+    """A document that takes too long is given up by CPU time, whatever the wall clock."""
     spin = zlib.compress(shown("a") * (2 * MIB), 1)
     with closing(DocumentReader[str](DocumentLimits(wall_s=600.0, hard_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
         assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is DocumentFailureReason.TIMEOUT
 
 
 def test_who_hangs_is_killed_and_replaced() -> None:
-    """At the deadline a document is given up, its process is gone, and the next one has its own chance."""
+    """At the deadline a document is given up, its process is killed, and the next one gets its own time."""
     now_s = [0.0]
     with closing(DocumentReader[str](DocumentLimits(wall_s=9.0), SLEEPER, lambda: now_s[0])) as reader:
         before = children()
@@ -253,7 +254,7 @@ def test_handing_over_waits_for_nobody() -> None:
 
 @pytest.mark.parametrize("command", [ENDS_AT_ONCE, ("/nonexistent/program",)])
 def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
-    """Where no process can be started, or each ends at once, every document still has its one outcome."""
+    """If no process can be started, or each exits at once, every document still has one outcome."""
     with closing(DocumentReader[str](PATIENT, command)) as reader:
         for number in range(3):
             reader.submit(str(number), b"%PDF")
@@ -264,14 +265,14 @@ def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("reply", ["b'\\xff' * 4096", "b'\\0' * 15", "bytes(17)", "b'\\0\\0\\0\\x63' + bytes(12)"])
 def test_a_child_that_lies(reply: str) -> None:
-    """A reply of impossible size or of no meaning, or half a reply, is a breakdown, and costs no memory."""
+    """A reply of impossible size, without meaning or incomplete is a failure, and costs no memory."""
     talker = f"import socket; line = socket.socket(fileno=0); line.recv(9999); line.sendall({reply})"
     with closing(DocumentReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
         assert failure(reader, b"%PDF") is DocumentFailureReason.CRASH
 
 
 def test_words_without_a_question_are_not_believed() -> None:
-    """A child that goes on talking after its reply is ended, before it could answer for the next document."""
+    """A child that keeps sending after its reply is killed before it could answer for the next document."""
     talker = (
         "import socket, time\n"
         "line = socket.socket(fileno=0)\n"
@@ -287,7 +288,7 @@ def test_words_without_a_question_are_not_believed() -> None:
 
 
 def test_a_queue_has_an_end() -> None:
-    """Beyond the limit a document is refused at once, by number and by size, and the capacity is known before."""
+    """Beyond the limit a document is rejected at once, by number and size, and the capacity is known in advance."""
     few = DocumentLimits(wall_s=60.0, waiting=2)
     with closing(DocumentReader[str](few, SLEEPER)) as reader:
         for number in range(3):
@@ -303,7 +304,7 @@ def test_a_queue_has_an_end() -> None:
 
 
 def test_an_idle_child_is_let_go() -> None:
-    """After a while without documents there is no process, and the next document brings one back."""
+    """After a while without documents there is no process, and the next document starts one."""
     now_s = [0.0]
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, idle_s=30.0), clock=lambda: now_s[0])) as reader:
         before = children()
@@ -316,7 +317,7 @@ def test_an_idle_child_is_let_go() -> None:
 
 
 def test_a_child_serves_so_many_documents() -> None:
-    """A process is replaced after its share, because libraries leak; nothing is lost at the change."""
+    """A process is replaced after a number of documents, because libraries leak; nothing is lost."""
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, documents=2))) as reader:
         for number in range(5):
             reader.submit(str(number), pdf(shown(f"number {number}")))
@@ -325,7 +326,7 @@ def test_a_child_serves_so_many_documents() -> None:
 
 
 def test_closing_leaves_nothing_behind() -> None:
-    """Neither a process nor a dead one nor a descriptor remains, even in the middle of a document."""
+    """No process, zombie or descriptor remains, even in the middle of a document."""
     before, files = children(), len(list(Path("/proc/self/fd").iterdir()))
     reader = DocumentReader[str](PATIENT, SLEEPER)
     reader.submit("it", b"%PDF")
@@ -335,7 +336,7 @@ def test_closing_leaves_nothing_behind() -> None:
 
 
 def test_no_reader_outlives_its_parent() -> None:
-    """When the caller is killed, its child ends by itself."""
+    """If the caller is killed, its child exits."""
     program = (
         "import os, select, signal\n"
         "from vedette.adapters.documents.reader import DocumentReader\n"
@@ -345,7 +346,9 @@ def test_no_reader_outlives_its_parent() -> None:
         "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     place = Path(f"/proc/{int(done.stdout)}/cmdline")
     while place.exists() and "pdf_process" in place.read_text():
         select.select([], [], [], 0.02)
@@ -369,7 +372,7 @@ edits = st.lists(
 def test_a_damaged_document_has_one_outcome(
     reader: DocumentReader[str], seed: bytes, cuts: list[tuple[float, int, bytes]]
 ) -> None:
-    """Bytes cut out of a sound document and others put in lead to a bounded text or a reason; nothing is left over."""
+    """Cut and mixed bytes give a bounded text or a reason, and nothing is left over."""
     data = seed
     for place, length, put_in in cuts:
         at = int(place * len(data))
@@ -383,7 +386,7 @@ def test_a_damaged_document_has_one_outcome(
 @FEW
 @given(st.sampled_from(SEEDS), st.floats(0, 1))
 def test_a_document_that_breaks_off(reader: DocumentReader[str], seed: bytes, share: float) -> None:
-    """What was cut off in the middle is read as far as it goes, or refused."""
+    """A truncated document is read as far as possible, or rejected."""
     found = outcome(reader, seed[: int(share * len(seed))])
     assert isinstance(found, DocumentText | DocumentFailure)
     assert reader.pending == 0

@@ -1,4 +1,4 @@
-"""The event store: each slate and event counted once, old ones pruned, and erased data is nowhere."""
+"""The event store: each slate and event is counted once, old ones are pruned, and erased data is gone."""
 
 import signal
 import sqlite3
@@ -63,17 +63,17 @@ def slate(
 
 
 def click(number: int, page: int = 1, *, at_s: float = NOW_S + 5, visitor: str = "mark") -> ClickEvent:
-    """A result of that search is opened."""
+    """A click on a result of that search."""
     return ClickEvent(f"{number:032x}", "click", page, at_s, 5.0, visitor)
 
 
 def view(number: int) -> ClickEvent:
-    """Someone saw it."""
+    """A view of that search."""
     return ClickEvent(f"{number:032x}", "view", 0, NOW_S + 1, 1.0, "mark")
 
 
 def log_all(folder: Path, *records: LoggedEvent) -> None:
-    """By a server that then ends."""
+    """Log these records by a server that then exits."""
     with closing(EventLog(folder, "server")) as log:
         for record in records:
             log.append(record)
@@ -81,7 +81,7 @@ def log_all(folder: Path, *records: LoggedEvent) -> None:
 
 @contextmanager
 def book_of(folder: Path, *records: LoggedEvent) -> Iterator[EventStore]:
-    """A book in which these records are."""
+    """A store with these records."""
     log_all(folder, *records)
     with closing(EventStore(folder)) as book:
         book.ingest_logs()
@@ -89,7 +89,7 @@ def book_of(folder: Path, *records: LoggedEvent) -> Iterator[EventStore]:
 
 
 def bytes_below(folder: Path) -> bytes:
-    """The content of all files, read by another process: opening a database here would release its locks."""
+    """Return the content of all files, read by another process so that database locks are kept."""
     found = subprocess.run(
         ["find", str(folder), "-type", "f", "-exec", "cat", "{}", ";"], check=True, capture_output=True
     )
@@ -97,7 +97,7 @@ def bytes_below(folder: Path) -> bytes:
 
 
 def test_a_folder_without_record_answers_empty(tmp_path: Path) -> None:
-    """No one has searched yet, and nothing is made by looking."""
+    """No one has searched yet, and reading creates nothing."""
     view_ = EventReader(tmp_path)
     found: list[list[Any]] = [
         *(
@@ -116,7 +116,7 @@ def test_a_folder_without_record_answers_empty(tmp_path: Path) -> None:
 
 
 def test_searches_and_clicks_are_counted(tmp_path: Path) -> None:
-    """By words and hour, with visitors, empty ones and what was opened; as it was typed last."""
+    """By words and hour, with visitors, empty searches and clicks, and the query as last typed."""
     records = (
         slate(1, at_s=NOW_S),
         slate(2, at_s=NOW_S + 1, visitor="other")._replace(query="RED FOX"),
@@ -141,7 +141,7 @@ def test_searches_and_clicks_are_counted(tmp_path: Path) -> None:
 
 
 def test_what_nobody_was_shown_is_not_counted(tmp_path: Path) -> None:
-    """A click on an unknown slate, or on a page that was not among the results, is kept with its reason."""
+    """A click on an unknown slate or an unlisted page is stored with its reason."""
     with book_of(tmp_path, slate(1), click(1, 99), click(2)):
         totals = EventReader(tmp_path).read_totals(0.0)
         assert (totals.clicks, totals.filtered) == (0, {NOT_SHOWN: 1, UNKNOWN_SEARCH: 1})
@@ -149,7 +149,7 @@ def test_what_nobody_was_shown_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_an_event_may_come_before_its_slate(tmp_path: Path) -> None:
-    """Two servers have two files: which is read first makes no difference in the end."""
+    """With two servers and two files, the order of reading makes no difference."""
     with book_of(tmp_path, click(1), view(1)) as book:
         assert EventReader(tmp_path).read_totals(0.0).clicks == 0
         log_all(tmp_path, slate(1))
@@ -157,8 +157,19 @@ def test_an_event_may_come_before_its_slate(tmp_path: Path) -> None:
         assert EventReader(tmp_path).read_totals(0.0) == Totals(1, 0, 1, 1, {}, opened=1)
 
 
+def test_a_damaged_search_costs_its_clicks_alone(tmp_path: Path) -> None:
+    """If bits of a recorded search have flipped, clicks on it are doubted, and everything else is counted."""
+    with book_of(tmp_path, slate(1), slate(2)) as book:
+        book._query("UPDATE slate SET line = x'78010203' WHERE id = (SELECT min(id) FROM slate)")
+        log_all(tmp_path, click(1), click(2))
+        book.ingest_logs()
+    reader = EventReader(tmp_path)
+    assert len(list(reader.iter_searches(0.0))) == 1
+    assert reader.read_totals(0.0).filtered == {NOT_SHOWN: 1}
+
+
 def test_who_does_more_than_a_person_is_doubted_from_then_on(tmp_path: Path) -> None:
-    """The searches and clicks of a mark beyond the hour's limit are not counted; the next hour starts over."""
+    """Beyond the hourly limit, a visitor's searches and clicks are not counted; the next hour starts over."""
     searches = [slate(number) for number in range(MAX_SEARCHES_PER_HOUR + 5)]
     clicks = [click(number, visitor="clicker") for number in range(MAX_SEARCHES_PER_HOUR)]
     clicks += [click(number, 2, visitor="clicker") for number in range(5)]
@@ -194,14 +205,14 @@ def test_garbage_is_skipped_and_counted(tmp_path: Path, line: bytes) -> None:
 
 
 def test_halves_of_characters_are_no_obstacle(tmp_path: Path) -> None:
-    """What was typed may hold what no database takes."""
+    """Queries may contain text that no database accepts."""
     with book_of(tmp_path, slate(1, "half \ud800")._replace(visitor="\udfff")):
         (found,) = EventReader(tmp_path).list_top_queries(0.0, 5)
         assert found.words == "half ?"
 
 
 def test_a_half_line_waits_for_its_rest_and_ends_with_its_writer(tmp_path: Path) -> None:
-    """As long as someone holds the file the rest may come; afterwards the file goes, half line and all."""
+    """While the file is open the rest may come; afterwards the file is deleted with its partial line."""
     log = EventLog(tmp_path, "server")
     log.append(slate(1))
     (path,) = (tmp_path / "log").iterdir()
@@ -234,7 +245,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_each_is_counted_once(steps: list[tuple[str, int, int]]) -> None:
-    """Whatever two servers log, in whatever order, however often they and the recorder begin again."""
+    """Whatever two servers log, in any order, however often they and the recorder restart."""
     made: dict[str, Callable[[int], LoggedEvent]] = {
         "slate": lambda number: slate(number, f"words {number % 2}"),
         "click": click,
@@ -272,7 +283,7 @@ def test_each_is_counted_once(steps: list[tuple[str, int, int]]) -> None:
 
 
 def test_kill_9_in_a_burst_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    """What append returned for is folded, at most one more of each, and nothing twice."""
+    """Everything that append returned for is merged, at most one more of each, and nothing twice."""
     acknowledged = -1
     with closing(EventStore(tmp_path)) as book:
         for _ in range(2):
@@ -295,7 +306,7 @@ def test_kill_9_in_a_burst_loses_nothing_that_was_acknowledged(tmp_path: Path) -
 
 
 def test_a_full_disk_costs_nothing_but_time(tmp_path: Path) -> None:
-    """An ingestion without disk space is undone and reported; once there is space, everything is counted once."""
+    """A merge without disk space is undone and reported; with space again, everything is counted once."""
     log_all(tmp_path, *(slate(number, visitor=f"mark {number % 9}") for number in range(500)))
     with closing(EventStore(tmp_path)) as book:
         with no_file_larger_than(150_000), pytest.raises(StoreError, match="Free up disk space"):
@@ -306,7 +317,7 @@ def test_a_full_disk_costs_nothing_but_time(tmp_path: Path) -> None:
 
 
 def test_old_slates_go_and_common_queries_stay(tmp_path: Path) -> None:
-    """Of searches older than the limit, only those of several people in the same hour are still counted."""
+    """Of searches older than the limit, only queries of several people in the same hour are still counted."""
     old_s = NOW_S - 40 * DAY_S
     records = [slate(number, "common", at_s=old_s, visitor=f"mark {number}") for number in range(3)]
     records += [slate(10 + number, "rare", at_s=old_s, visitor="one") for number in range(3)]
@@ -329,7 +340,7 @@ def test_old_slates_go_and_common_queries_stay(tmp_path: Path) -> None:
 
 
 def test_with_no_days_nothing_is_kept(tmp_path: Path) -> None:
-    """Who wants no record has none, neither in the tables nor in any file; numbers of the crawl stay."""
+    """Nothing is left in tables or files, except for the numbers of the crawl."""
     with book_of(tmp_path, slate(1, "quietly"), click(1)) as book:
         book.add_points(NOW_S, {"pages": 5.0})
         book.prune(NOW_S, keep_days=0)
@@ -341,7 +352,7 @@ def test_with_no_days_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_logs_of_living_servers_do_not_keep_what_is_folded(tmp_path: Path) -> None:
-    """A server that runs for months holds its file; its lines are blanked once the tables have them."""
+    """A server keeps its file open for months; its lines are blanked once they are merged."""
     with closing(EventLog(tmp_path, "server")) as log, closing(EventStore(tmp_path)) as book:
         log.append(slate(1, "early"))
         book.ingest_logs()
@@ -355,7 +366,7 @@ def test_logs_of_living_servers_do_not_keep_what_is_folded(tmp_path: Path) -> No
 
 
 def test_what_is_forgotten_is_nowhere(tmp_path: Path) -> None:
-    """No byte of a query is left in any file of the folder, while recorder and server go on; the rest stays."""
+    """No byte of the query is left in any file, while recorder and server keep running; the rest stays."""
     secret, rng = "zebra embarrassment" * 3, Random(5)  # noqa: S311 - nothing depends on it being guessed
     times = 0
     with closing(EventLog(tmp_path, "server")) as log, closing(EventStore(tmp_path)) as recorder:
@@ -387,7 +398,7 @@ def test_what_is_forgotten_is_nowhere(tmp_path: Path) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(0, 2)), max_size=30))
 def test_forgetting_a_visitor_is_as_if_they_had_never_come(visits: list[tuple[int, int, int]]) -> None:
-    """The counts of queries are those of the others alone."""
+    """Query counts are those of the other visitors."""
 
     def counts(rows: list[tuple[int, int, int]], *, forget: bool) -> list[QueryCount]:
         with TemporaryDirectory(dir=MEMORY) as name:
@@ -405,7 +416,7 @@ def test_forgetting_a_visitor_is_as_if_they_had_never_come(visits: list[tuple[in
 
 
 def test_everything_or_what_is_old_can_be_forgotten(tmp_path: Path) -> None:
-    """What came before a moment goes with its counts; everything is everything, damaged copies too."""
+    """Everything before a moment is deleted with its counts, or everything, including damaged copies."""
     with book_of(tmp_path, slate(1, "older", at_s=NOW_S - DAY_S), slate(2, "newer"), click(2)) as book:
         book.erase(before_s=NOW_S - HOUR_S)
         assert [count.words for count in EventReader(tmp_path).list_top_queries(0.0, 9)] == ["newer"]
@@ -417,7 +428,7 @@ def test_everything_or_what_is_old_can_be_forgotten(tmp_path: Path) -> None:
 
 
 def test_imported_queries_are_kept_apart(tmp_path: Path) -> None:
-    """The same file twice changes nothing; imports are no searches, and are deleted on request."""
+    """Importing a file twice changes nothing; imports are not searches, and are deleted on request."""
     rows = [("fox", NOW_S, 2), ("fox", NOW_S, 3), ("hen", NOW_S, 1)]
     with closing(EventStore(tmp_path)) as book:
         assert [book.import_queries(rows) for _ in range(2)] == [2, 2]
@@ -428,7 +439,7 @@ def test_imported_queries_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_numbers_over_time_are_thinned_with_age(tmp_path: Path) -> None:
-    """The last day is complete; older series have fewer points, and the same whether pruned once or often."""
+    """The last day is complete; older series have fewer points, however often they are pruned."""
     with closing(EventStore(tmp_path)) as book:
         step_s = 300
         for back in range(40 * 24 * 12):
@@ -446,7 +457,7 @@ def test_numbers_over_time_are_thinned_with_age(tmp_path: Path) -> None:
 
 
 def test_a_chart_gets_as_many_points_as_it_asked_for(tmp_path: Path) -> None:
-    """Evenly spread over the time, however unevenly they were noted, and the newest always."""
+    """They are evenly spread over time, however unevenly they were recorded, and include the newest."""
     dense = [NOW_S + number for number in range(1000)]
     sparse = [NOW_S - 1000 * number for number in range(1, 11)]
     with closing(EventStore(tmp_path)) as book:
@@ -463,7 +474,7 @@ def test_a_chart_gets_as_many_points_as_it_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
-    """Neither writer nor reader takes a file that it does not know."""
+    """Neither a writer nor a reader accepts an unknown format."""
     EventStore(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / EVENTS_NAME)) as db:
         db.execute("PRAGMA user_version = 99")
@@ -476,7 +487,7 @@ def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_named_and_moved_aside(tmp_path: Path) -> None:
-    """It says what to do; a new one begins with what the logs still have."""
+    """The message says what to do; a new one starts with what the logs still have."""
     log_all(tmp_path, slate(1))
     for number in (1, 2):
         (tmp_path / EVENTS_NAME).write_bytes(b"this is no database" * 500)

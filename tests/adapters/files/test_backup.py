@@ -1,4 +1,4 @@
-"""Backup and restore: one moment of a folder in use, complete or absent, and a folder that continues to work."""
+"""Backup and restore: a consistent snapshot of a folder in use, complete or absent, that continues to work."""
 
 import os
 import shutil
@@ -59,12 +59,12 @@ create_backup(Path(sys.argv[1]), Path(sys.argv[2]), look)
 
 
 def quiet(part: str, done: int, total: int) -> None:
-    """No one looks."""
+    """Ignore progress."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with the sample in it."""
+    """A data folder with the sample."""
     write_sample(tmp_path / "data")
     return tmp_path / "data"
 
@@ -77,7 +77,7 @@ def child(program: str, *arguments: object) -> "subprocess.Popen[str]":
 
 
 def copies(state: State) -> dict[str, bytes]:
-    """The archived copy of every page."""
+    """Return the archived copy of every page."""
     found = {}
     for url, page in state.store.iter_pages():
         assert page.place is not None
@@ -87,7 +87,7 @@ def copies(state: State) -> dict[str, bytes]:
 
 
 def test_a_backup_can_be_restored_and_goes_on(folder: Path, tmp_path: Path) -> None:
-    """There and back, every page has its copy, and new pages can be fetched; the original is as it was."""
+    """After a round trip, every page has its copy and new pages can be fetched; the original is unchanged."""
     backup, new = tmp_path / "backup", tmp_path / "deep" / "new"
     copied = create_backup(folder, backup, quiet)
     assert (copied.pages, copied.missing) == (2, ())
@@ -104,7 +104,7 @@ def test_a_backup_can_be_restored_and_goes_on(folder: Path, tmp_path: Path) -> N
 
 
 def test_a_busy_folder_is_copied_as_of_one_moment(tmp_path: Path) -> None:
-    """While pages are committed all the time, the copy has some number of them, each whole, and nothing else."""
+    """While pages are committed, the copy has some number of complete pages, and nothing else."""
     folder = tmp_path / "data"
     with child(WRITE, folder) as writer:
         assert writer.stdout is not None
@@ -121,7 +121,7 @@ def test_a_busy_folder_is_copied_as_of_one_moment(tmp_path: Path) -> None:
 
 
 def test_complete_files_are_linked_and_open_ones_copied(tmp_path: Path) -> None:
-    """A file that a worker may still append to is never shared, whatever its length says."""
+    """A file that a worker may still append to is never shared, whatever its length."""
     folder, backup = tmp_path / "data", tmp_path / "backup"
     with opened(folder) as state, Fetches(state, rotate_bytes=2000) as fetches:
         for number in range(10):
@@ -134,7 +134,7 @@ def test_complete_files_are_linked_and_open_ones_copied(tmp_path: Path) -> None:
 
 
 def test_without_links_everything_is_copied(folder: Path) -> None:
-    """Another file system takes a copy."""
+    """Another file system gets a copy."""
     elsewhere = Path("/dev/shm")  # noqa: S108 - another file system is needed
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == folder.stat().st_dev:
         pytest.skip("there is no other file system to copy to")
@@ -153,7 +153,7 @@ def test_without_links_everything_is_copied(folder: Path) -> None:
 
 @pytest.mark.parametrize("part", ["state", "archive"])
 def test_an_interrupted_backup_is_absent(folder: Path, tmp_path: Path, part: str) -> None:
-    """After kill -9 in the middle there is no backup, the next attempt succeeds, and nothing of the first is left."""
+    """After kill -9 there is no backup, the next attempt succeeds, and nothing of the first is left."""
     backup = tmp_path / "backup"
     with child(COPY, folder, backup, part) as copier:
         assert copier.stdout is not None
@@ -166,7 +166,7 @@ def test_an_interrupted_backup_is_absent(folder: Path, tmp_path: Path, part: str
 
 
 def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> None:
-    """Whatever goes wrong on the way, neither DIR nor a part of it stays behind."""
+    """Whatever goes wrong, neither DIR nor a part of it is left."""
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -177,7 +177,7 @@ def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> Non
 
 
 def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
-    """Neither a backup nor a data folder nor someone's own folder is touched."""
+    """No backup, data folder or other folder is touched."""
     backup = tmp_path / "backup"
     create_backup(folder, backup, quiet)
     with pytest.raises(UsageError, match="choose a"):
@@ -187,7 +187,7 @@ def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "other.partial"
     theirs.mkdir()
     (theirs / "diary.txt").write_text("mine")
-    with pytest.raises(UsageError, match="in the way"):
+    with pytest.raises(UsageError, match="already exists"):
         create_backup(folder, tmp_path / "other", quiet)
     assert (theirs / "diary.txt").read_text() == "mine"
     with pytest.raises(UsageError, match="outside"):
@@ -195,7 +195,7 @@ def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_may_be_restored_into(folder: Path, tmp_path: Path) -> None:
-    """An empty folder created beforehand may be filled."""
+    """An existing empty folder may be filled."""
     create_backup(folder, tmp_path / "backup", quiet)
     (tmp_path / "empty").mkdir()
     restore_backup(tmp_path / "backup", tmp_path / "empty", quiet)
@@ -204,7 +204,7 @@ def test_an_empty_folder_may_be_restored_into(folder: Path, tmp_path: Path) -> N
 
 
 def test_what_is_no_backup_is_refused(folder: Path, tmp_path: Path) -> None:
-    """An empty folder, a missing one, and one of the future."""
+    """Covers an empty folder, a missing one, and a newer format."""
     (tmp_path / "nothing").mkdir()
     for name in ("nothing", "missing"):
         with pytest.raises(UsageError, match="not a backup"):
@@ -217,7 +217,7 @@ def test_what_is_no_backup_is_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_backup_of_format_1_can_be_restored(tmp_path: Path) -> None:
-    """A copy of an old folder becomes a folder of today when it is opened."""
+    """A copy of an old folder is migrated when it is opened."""
     shutil.copytree(GOLDEN / "format-1", tmp_path / "old")
     restore_backup(tmp_path / "old", tmp_path / "new", quiet)
     with opened(tmp_path / "new") as state:
@@ -225,7 +225,7 @@ def test_a_backup_of_format_1_can_be_restored(tmp_path: Path) -> None:
 
 
 def test_missing_archive_files_are_named(folder: Path, tmp_path: Path) -> None:
-    """A backup of a folder that has lost a file says so, and so does restoring it."""
+    """A backup of a folder with a missing file says so, and so does restoring it."""
     (path,) = (folder / "warc").iterdir()
     path.unlink()
     copied = create_backup(folder, tmp_path / "backup", quiet)
@@ -234,7 +234,7 @@ def test_missing_archive_files_are_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> None:
-    """Files that are rewritten between the copy of the state and that of the archive lead to another attempt."""
+    """Files rewritten between the copies of state and archive lead to another attempt."""
     folder, backup = tmp_path / "data", tmp_path / "backup"
     with opened(folder) as state, Fetches(state, rotate_bytes=3000) as fetches:
         for _ in range(2):
@@ -258,14 +258,14 @@ def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> No
 
 
 def searched(number: int) -> SearchEvent:
-    """A search that someone made."""
+    """A search."""
     return SearchEvent(f"{number:032x}", NOW_S, "Fox", "fox", 1, "mark")
 
 
 def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """Ingested and merely logged events are restored, each once, and the servers' files are unchanged.
+    """Merged and merely logged events are restored once each, and the servers' files are unchanged.
 
-    What marks of visitors are made with stays where it is.
+    The salt of visitor hashes is not copied.
     """
     salt = get_day_salt(folder, "2027-01-15")
     with closing(EventLog(folder, "server")) as log, closing(EventStore(folder)) as book:
@@ -296,7 +296,7 @@ def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path
 
 
 def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """Taken while a server writes: what was held then is charged in either folder, and both books balance."""
+    """Taken while a server writes: holds are charged in either folder, and both books balance."""
     showing = AdImpression("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
     budget = PayerBudget(Decimal("1.00"), "ann")
     with closing(LedgerStore(folder)) as book:
@@ -313,7 +313,7 @@ def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None
 
 
 def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """There and back, every file of a report is as it was; links, half-written files and others' files stay behind."""
+    """Every file of a report round-trips; links, partial files and other files are left out."""
     texts = {"lab-refresh.json": "{}", "lab-refresh.md": "# Refresh", "lab-refresh-freshness.svg": "<svg />"}
     (folder / "lab").mkdir()
     for name, text in {**texts, "lab-refresh.json.new": "{", "diary.txt": "mine"}.items():
@@ -330,7 +330,7 @@ def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -
 
 
 def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> None:
-    """The rest is copied all the same."""
+    """The rest is copied."""
     (folder / "lab").mkdir()
     locked = folder / "lab" / "lab-locked.json"
     locked.touch(mode=0o000)
@@ -342,7 +342,7 @@ def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:
-    """One file without a log beside it, valid by SQLite's own check."""
+    """It is one file without a log, valid according to SQLite's own check."""
     create_backup(folder, tmp_path / "backup", quiet)
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["format", "state.db", "warc"]
     with closing(sqlite3.connect(tmp_path / "backup" / "state.db")) as db:

@@ -13,7 +13,7 @@ def gains(*pages: int) -> list[Gain]:
 
 
 def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> None:
-    """Readers see durable rows, from any number on, this many at a time; reading drops nothing."""
+    """Readers see durable rows from any number on, this many at a time; reading deletes nothing."""
     assert read_gains_since(tmp_path, 0, 10) == []
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(1, 2))
@@ -28,7 +28,7 @@ def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> 
 
 
 def test_the_scale_of_gains_is_kept_beside_them(tmp_path: Path) -> None:
-    """What a view brings is unknown at first, and the latest measurement counts; an earlier file lacks it."""
+    """The gain of a view is unknown at first, and the latest measurement counts; an earlier file lacks it."""
     assert read_scale(tmp_path) is None
     with closing(GainStore(tmp_path)) as book:
         assert read_scale(tmp_path) is None
@@ -44,7 +44,7 @@ def test_the_scale_of_gains_is_kept_beside_them(tmp_path: Path) -> None:
 
 
 def test_views_may_be_unknown(tmp_path: Path) -> None:
-    """What a page calls others says nothing of how often it is shown itself."""
+    """A page's anchor texts say nothing about its own views."""
     with closing(GainStore(tmp_path)) as book:
         book.append([Gain(0, 7, 1.0, "names", 0.5, 0.0, None)])
         book.commit()
@@ -52,7 +52,7 @@ def test_views_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
-    """The next one continues after the durable rows."""
+    """The next writer continues after the durable rows."""
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(1))
         book.commit()
@@ -64,7 +64,7 @@ def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
-    """No one has to read it for it to stay small."""
+    """It stays small without being read."""
     with closing(GainStore(tmp_path, most=5)) as book:
         for page in range(100):
             book.append(gains(page))

@@ -11,7 +11,7 @@ from vedette.errors import StoreBusy
 
 
 def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -> None:
-    """It was listed and is gone before anyone asks who writes it: a link that leads nowhere is in the same state."""
+    """If it disappears between listing and checking its writer, it counts like a dangling link."""
     generations = Generations(tmp_path)
     serving = generations.begin()
     generations.activate(serving)
@@ -21,7 +21,7 @@ def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -
 
 
 def test_to_look_who_writes_one_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Else a folder that is being removed would not be empty."""
+    """Otherwise a folder that is being removed would not be empty."""
     generations = Generations(tmp_path)
     given_up = generations.begin()
     generations.min_indexed_seq()
@@ -29,7 +29,7 @@ def test_to_look_who_writes_one_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_who_only_looks_does_not_keep_the_writer_out(tmp_path: Path) -> None:
-    """The lock is taken for a moment to see whether it can be; the writer waits for so long."""
+    """The lock is only taken for a moment to check it; the writer waits that long."""
     generations = Generations(tmp_path)
     generation = generations.begin()
     looking = (generation / "lock").open("a")

@@ -9,18 +9,24 @@ import pytest
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import IndexerStore, follow_aliases
-from vedette.errors import StoreBusy
+from vedette.errors import StoreBusy, StoreError
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[IndexerStore]:
-    """An empty book."""
+    """An empty store."""
     with closing(IndexerStore(tmp_path)) as book:
         yield book
 
 
+def test_a_store_that_was_replaced_is_an_error_of_its_own(tmp_path: Path) -> None:
+    """A background job whose generation was deleted meanwhile can tell that from damage."""
+    with pytest.raises(StoreError, match="newer generation"):
+        follow_aliases(tmp_path / "gone", np.array([1]))
+
+
 def test_names_are_counted_and_the_most_frequent_come_first(book: IndexerStore) -> None:
-    """A page that is indexed again does not count twice; empty names are none."""
+    """A page that is indexed again does not count twice; empty texts are ignored."""
     book.add_anchors([(1, "docs"), (1, "")], again=False)
     book.add_anchors([(1, "docs")], again=False)
     book.add_anchors([(1, "manual")], again=False)
@@ -30,7 +36,7 @@ def test_names_are_counted_and_the_most_frequent_come_first(book: IndexerStore) 
 
 
 def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexerStore) -> None:
-    """A name that it had already, and a URL that no one has fetched, change nothing."""
+    """A text that it already had, and an unfetched URL, change nothing."""
     book.add_page(1, 100)
     book.add_anchors([(1, "docs"), (9, "unknown")], again=False)
     assert book.pop_renamed(10) == [100]
@@ -39,7 +45,7 @@ def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexerSt
 
 
 def test_a_page_inherits_the_names_of_what_leads_to_it(book: IndexerStore) -> None:
-    """So do redirects and copies: anchor texts from before and after count, until the URL is no alias any more."""
+    """Redirects and copies count as well, with texts from before and after, while the URL is an alias."""
     book.add_page(2, 200)
     book.add_anchors([(1, "old name")], again=False)
     book.add_alias(1, 2)
@@ -52,7 +58,7 @@ def test_a_page_inherits_the_names_of_what_leads_to_it(book: IndexerStore) -> No
 
 
 def test_only_what_was_committed_is_there_after_a_crash(tmp_path: Path) -> None:
-    """Names, progress and aliases go back to the last commit together."""
+    """Texts, progress and aliases return to the last commit together."""
     book = IndexerStore(tmp_path)
     book.set_progress("seq", 7)
     book.add_alias(1, 2)
@@ -67,7 +73,7 @@ def test_only_what_was_committed_is_there_after_a_crash(tmp_path: Path) -> None:
 
 
 def test_titles_are_counted_by_host(book: IndexerStore) -> None:
-    """Each host for itself; looking does not count."""
+    """Each host is separate; reading does not count."""
     assert [book.count_title(1, 5, count=True) for _ in range(3)] == [1, 2, 3]
     assert book.count_title(2, 5, count=True) == 1
     assert book.count_title(1, 5, count=False) == 3
@@ -75,7 +81,7 @@ def test_titles_are_counted_by_host(book: IndexerStore) -> None:
 
 
 def test_generations_follow_each_other(tmp_path: Path) -> None:
-    """A new one serves from the moment someone turns to it; what served before goes, unless it is being written."""
+    """A new one serves once it is switched to; the previous one is deleted, unless it is being written."""
     generations = Generations(tmp_path)
     assert generations.current() is None
     assert generations.min_indexed_seq() is None
@@ -95,7 +101,7 @@ def test_generations_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_what_was_given_up_half_way_is_removed(tmp_path: Path) -> None:
-    """The next attempt starts over; one that goes on is left alone."""
+    """The next attempt starts over; one in progress is left alone."""
     generations = Generations(tmp_path)
     generations.activate(generations.begin())
     given_up = generations.begin()
@@ -108,7 +114,7 @@ def test_what_was_given_up_half_way_is_removed(tmp_path: Path) -> None:
 
 
 def test_news_is_needed_until_every_generation_has_it(tmp_path: Path) -> None:
-    """A generation that is being built holds back what it has not seen; one that was given up does not."""
+    """A generation in progress keeps the changes it has not seen; an abandoned one does not."""
     generations = Generations(tmp_path)
     first = generations.begin()
     generations.activate(first)

@@ -1,4 +1,4 @@
-"""The page table: written by one process, read by others meanwhile."""
+"""The page table: written by one process, read by others at the same time."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter, write_rank
+from vedette.adapters.index_store import chunk_sums, page_table
+from vedette.adapters.index_store.page_table import (
+    FILES,
+    ROW_FILES,
+    PageFacts,
+    PageTable,
+    PageTableWriter,
+    write_rank,
+)
 from vedette.index.fields import IndexEntry, StoredPage, number_tokens, pack_page, tokenize_entry
 from vedette.index.versions import NO_VERSION, VersionKey
 from vedette.text import hash_word
@@ -21,13 +29,13 @@ FACTS = PageFacts(3, 7, 120, -5, nan, 10.0, 20.0, 2, 0.25, "public", "en", "html
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[PageTableWriter]:
-    """The one writer of an empty table."""
+    """The only writer of an empty table."""
     with closing(PageTableWriter(tmp_path)) as writer:
         yield writer
 
 
 def put(table: PageTableWriter, id_: int, title: str, body: str, links: list[int] | None = None) -> None:
-    """A page with these words."""
+    """Add a page with these words."""
     url = f"http://example.org/{id_}"
     words = number_tokens(tokenize_entry(IndexEntry(id_, url, title, body=body)))
     blob = pack_page(StoredPage(url, title, body=body))
@@ -35,7 +43,7 @@ def put(table: PageTableWriter, id_: int, title: str, body: str, links: list[int
 
 
 def test_what_was_put_is_read(writer: PageTableWriter, tmp_path: Path) -> None:
-    """Text, words by field, links, facts and names come back; a page that is not there has nothing."""
+    """Text, words by field, links, facts and names are read back; a missing page has nothing."""
     put(writer, 5, "Title", "some more words", [11, -12])
     table = PageTable(tmp_path)
     stored = table.read_stored(5)
@@ -55,7 +63,7 @@ def test_what_was_put_is_read(writer: PageTableWriter, tmp_path: Path) -> None:
 
 
 def test_a_reader_sees_what_is_written_after_it_was_opened(writer: PageTableWriter, tmp_path: Path) -> None:
-    """New pages after a refresh, new versions of known ones at once, names that did not exist before."""
+    """New pages appear after a refresh, new versions of known ones at once, and new names as well."""
     put(writer, 1, "old", "old")
     table = PageTable(tmp_path)
     put(writer, 1, "new", "new words")
@@ -69,7 +77,7 @@ def test_a_reader_sees_what_is_written_after_it_was_opened(writer: PageTableWrit
 
 
 def test_a_dropped_page_keeps_only_its_links(writer: PageTableWriter, tmp_path: Path) -> None:
-    """It has neither text nor a place in the index, and what it links to still counts."""
+    """It has neither text nor a place in the index, but its links still count."""
     put(writer, 1, "gone", "gone", [8])
     writer.remove(1)
     writer.remove(900_000)
@@ -80,7 +88,7 @@ def test_a_dropped_page_keeps_only_its_links(writer: PageTableWriter, tmp_path: 
 
 
 def test_a_new_start_goes_on_behind_what_is_there(tmp_path: Path) -> None:
-    """Nothing is written over, and names keep their numbers."""
+    """Nothing is overwritten, and names keep their numbers."""
     first = PageTableWriter(tmp_path)
     put(first, 1, "one", "first page")
     first.close()
@@ -105,6 +113,22 @@ def test_files_cut_short_by_a_crash_of_the_machine_do_no_harm(writer: PageTableW
     assert table.read_links(1).size == 0
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Wherever it is in a file that only grows, also in what was added by a later start; half a commit is no damage."""
+    monkeypatch.setattr(chunk_sums, "CHUNK_BYTES", 16)
+    for id_ in (1, 2):
+        with closing(PageTableWriter(tmp_path)) as writer:
+            put(writer, id_, f"Title {id_}", "some more words", [11, -12, id_])
+    with (tmp_path / name).open("ab") as file:
+        file.write(b"half a page")
+    whole = (tmp_path / name).read_bytes()
+    assert PageTable(tmp_path).find_damage(10**6) == ""
+    for at in range(0, len(whole) - 11, 5):
+        (tmp_path / name).write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        assert PageTable(tmp_path).find_damage(10**6) == f"{name} has a wrong checksum"
+
+
 def test_importance_is_neutral_until_it_is_known(writer: PageTableWriter, tmp_path: Path) -> None:
     """Pages added after it was computed get the middle rank."""
     put(writer, 1, "one", "one")
@@ -118,7 +142,7 @@ def test_importance_is_neutral_until_it_is_known(writer: PageTableWriter, tmp_pa
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.text(max_size=40)), max_size=20))
 def test_the_last_word_counts(pages: list[tuple[int, str]]) -> None:
-    """Whatever is put in whatever order, each page has what was put last."""
+    """Whatever the order, each page has what was put last."""
     with TemporaryDirectory() as name, closing(PageTableWriter(Path(name))) as writer:
         for id_, text in pages:
             put(writer, id_, text, text)
@@ -130,7 +154,7 @@ def test_the_last_word_counts(pages: list[tuple[int, str]]) -> None:
 
 
 def test_a_table_of_an_older_vedette_has_no_versions(tmp_path: Path) -> None:
-    """A generation written before there were versions is read and written on."""
+    """A generation from before there were versions can be read and written."""
     with closing(PageTableWriter(tmp_path)) as writer:
         put(writer, 1, "Title", "words")
     (tmp_path / "versions").unlink()
@@ -140,3 +164,37 @@ def test_a_table_of_an_older_vedette_has_no_versions(tmp_path: Path) -> None:
     table = PageTable(tmp_path)
     assert (table.get_version(1), table.get_version(2)) == (NO_VERSION, VersionKey(8, 2.5))
     assert table.read_signals(np.array([1, 2, 10**7])).family is not None
+
+
+@pytest.mark.parametrize("name", ROW_FILES)
+def test_flipped_bits_in_rows_are_found(tmp_path: Path, name: str) -> None:
+    """Any bit of a row that flips while no one writes is found; rows that a writer changed are none of that."""
+    with closing(PageTableWriter(tmp_path)) as writer:
+        put(writer, 5, "Title", "some more words")
+    path = tmp_path / name
+    whole = path.read_bytes()
+    for at in range(0, len(whole), max(len(whole) // 50, 1)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert PageTable(tmp_path).find_damage(100)
+    path.unlink()
+    assert PageTable(tmp_path).find_damage(100)
+    path.write_bytes(whole)
+    writer = PageTableWriter(tmp_path)
+    writer.update(5, FACTS._replace(fetched_s=99.0, version=VersionKey(7, 2.0)))
+    writer.flush()
+    assert PageTable(tmp_path).find_damage(100) == ""
+    writer.close()
+    assert PageTable(tmp_path).find_damage(100) == ""
+
+
+def test_a_rank_with_any_flipped_bit_is_ignored_or_read(tmp_path: Path) -> None:
+    """Whichever bit of its zip format flips, such as the one for encryption, loading raises nothing."""
+    ranks = np.full((2, 3), 0.25, np.float32)
+    write_rank(tmp_path, *ranks)
+    path = tmp_path / "rank"
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            found = page_table._load_rank(path)
+            assert not found.size or np.array_equal(found, ranks)

@@ -30,13 +30,13 @@ FORMS = {
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_forms_share_a_stem(language: str) -> None:
-    """In each of the languages two forms of a word have the same stem."""
+    """In each language, two forms of a word have the same stem."""
     first, second = stem(language, FORMS[language])
     assert first == second
 
 
 def test_each_language_is_tried() -> None:
-    """There is an example of every language, so that a misspelled name of an algorithm would show."""
+    """Every language has an example, so that a misspelled algorithm name would be noticed."""
     assert FORMS.keys() == LANGUAGES.keys()
 
 
@@ -48,17 +48,17 @@ def test_unknown_languages_leave_words_alone() -> None:
 
 @given(st.sampled_from(sorted(LANGUAGES)), st.lists(st.text(st.characters(exclude_categories=()), max_size=12)))
 def test_one_stem_for_each_word(language: str, words: list[str]) -> None:
-    """Together they have the stems that each has alone: no word is lost, split or moved, and none fails."""
+    """Together they have the same stems as alone: no word is lost, split or moved."""
     assert stem(language, words) == [stem(language, [word])[0] for word in words]
 
 
 @pytest.mark.parametrize("odd", ["", " ", "a b", "\t", "x\ny", "\ud800", "\x00", "houses " * 3])
 def test_odd_words_do_not_disturb_others(odd: str) -> None:
-    """An empty word, spaces inside one or half a character leave the stems of its neighbors where they are."""
+    """An empty word, spaces within a word or half a character don't affect the neighbors."""
     stems = stem("en", ["houses", odd, "running", ""])
     assert (stems[0], stems[2], stems[3]) == (stem("en", ["houses"])[0], stem("en", ["running"])[0], "")
 
 
 def test_other_whitespace_is_part_of_a_word() -> None:
-    """Whether the tokenizer splits at it or not, a word with a space of another kind has one stem."""
+    """Whether or not the tokenizer splits there, a word with an unusual space has one stem."""
     assert len(stem("en", ["no\u00a0break", "wide\u3000space", "line\u2028end", "unit\x1fend"])) == 4

@@ -15,6 +15,7 @@ import pytest
 import tantivy
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.index_store import tantivy_index
 from vedette.adapters.index_store.tantivy_index import IndexReader, IndexWriter, open_reader, open_writer
@@ -65,18 +66,18 @@ def filled(folder: Path, pages: Mapping[int, Mapping[str, object]] = PAGES) -> I
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> IndexReader:
-    """The index of ``PAGES``, made once; no one writes to it."""
+    """The shared index of ``PAGES``; no test writes to it."""
     return filled(tmp_path_factory.mktemp("shared"))
 
 
 def ids(reader: Searcher, node: Node, most: int = 1000) -> list[int]:
-    """The pages found, in order of their ids."""
+    """Return the pages found, by id."""
     return sorted(reader.find(node, most).ids.tolist())
 
 
 @contextmanager
 def disk_without_room(largest_bytes: int = 0) -> Iterator[None]:
-    """No file of this process can grow beyond this many bytes: the system refuses, as with a full disk."""
+    """Limit the file size of this process, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_bytes, before[1]))
     try:
@@ -86,7 +87,7 @@ def disk_without_room(largest_bytes: int = 0) -> Iterator[None]:
 
 
 class Careless(IndexWriter):
-    """A writer that makes pages with the word "bad" without the schema, so that only the commit finds out."""
+    """A writer that adds pages with the word "bad" without the schema, so that only the commit fails."""
 
     def _build_document(self, document: Mapping[str, object]) -> tantivy.Document:
         is_bad = document.get("title") == "bad"
@@ -107,13 +108,13 @@ def careless(tmp_path: Path) -> Iterator[Careless]:
 
 
 def test_a_reader_is_a_finder(shared: IndexReader) -> None:
-    """The search sees the port only, so the reader must be one."""
+    """The search sees only the port, so the reader must implement it."""
     finder: Searcher = shared
     assert len(finder) == len(PAGES)
 
 
 def test_every_field_can_be_asked(tmp_path: Path) -> None:
-    """The index knows the fields that the tree of a query speaks of, each in its own way."""
+    """The index has the fields of the query tree, each with its own analysis."""
     words: dict[str, object] = dict.fromkeys(TEXT_FIELDS + EXACT_FIELDS, "word")
     reader = filled(tmp_path, {7: {**words, "date": 7}})
     for field in TEXT_FIELDS:
@@ -125,7 +126,7 @@ def test_every_field_can_be_asked(tmp_path: Path) -> None:
 
 
 def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
-    """Ids are int64 and scores float64, the best first, and hits are counted only on request."""
+    """Ids are int64 and scores float64, best first, and hits are counted only on request."""
     found = shared.find(Or((Term("title", "kafka"), Term("title", "streams"))), 10)
     assert found.ids.dtype == np.int64
     assert found.scores.dtype == np.float64
@@ -135,13 +136,13 @@ def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
 
 
 def test_only_the_best_are_returned_and_all_are_counted(shared: IndexReader) -> None:
-    """``most`` bounds the hits and not the count."""
+    """``most`` limits the hits, not the count."""
     found = shared.find(Term("body", "a"), 1, count=True)
     assert (len(found.ids), found.total) == (1, 3)
 
 
 def test_a_boost_multiplies_the_score(shared: IndexReader) -> None:
-    """Twice the boost is twice the score, of words and of phrases."""
+    """Twice the boost is twice the score, for words and phrases."""
     for plain, boosted in (
         (Term("title", "flink"), Term("title", "flink", 2.0)),
         (Phrase("title", ("kafka", "streams")), Phrase("title", ("kafka", "streams"), 2.0)),
@@ -151,7 +152,7 @@ def test_a_boost_multiplies_the_score(shared: IndexReader) -> None:
 
 
 def test_filters_let_through_and_score_nothing(shared: IndexReader) -> None:
-    """With filters around it a word scores what it scores alone; filters alone score 0."""
+    """With filters, a word scores the same as alone; filters alone score 0."""
     alone = shared.find(Term("title", "flink"), 1)
     filters = (TermSet("site", ("b.org",)), Range("date", 0, 999), EVERYTHING)
     assert shared.find(And((Term("title", "flink"), *filters)), 1).scores == pytest.approx(alone.scores)
@@ -176,7 +177,7 @@ def test_words_of_a_phrase_stand_next_to_each_other_in_order(shared: IndexReader
 
 
 def test_wishes_raise_and_do_not_demand(shared: IndexReader) -> None:
-    """A page without the wish is found, behind those with it."""
+    """A page without the optional word is found, after those with it."""
     found = shared.find(And((Term("body", "c"),), (Term("title", "streams", 9.0),)), 10)
     assert sorted(found.ids.tolist()) == [1, 2, 4]
     assert found.ids[0] == 1
@@ -184,7 +185,7 @@ def test_wishes_raise_and_do_not_demand(shared: IndexReader) -> None:
 
 
 def test_newest_are_those_with_the_latest_dates(shared: IndexReader) -> None:
-    """The latest first, also from before 1970; a page without a date comes last."""
+    """Latest first, including dates before 1970; a page without a date comes last."""
     assert shared.newest(EVERYTHING, 10).ids.tolist() == [3, 4, 1, 2, 5]
     found = shared.newest(Term("body", "a"), 2)
     assert found.ids.tolist() == [3, 1]
@@ -219,7 +220,7 @@ def test_newest_are_those_with_the_latest_dates(shared: IndexReader) -> None:
     ],
 )
 def test_the_meaning_of_each_node(shared: IndexReader, node: Node, expected: list[int]) -> None:
-    """Empty parts, lone negatives and numbers without bound mean what they say."""
+    """Empty parts, lone negations and unlimited ranges mean what they say."""
     assert ids(shared, node) == expected
     assert shared.find(node, 10, count=True).total == len(expected)
 
@@ -228,18 +229,18 @@ def test_the_meaning_of_each_node(shared: IndexReader, node: Node, expected: lis
 
 
 def words_of(page_id: int, field: str) -> list[str]:
-    """The words of a page's field."""
+    """Return the words of a page's field."""
     return str(PAGES[page_id].get(field, "")).split()
 
 
 def values_of(page_id: int, field: str) -> list[str]:
-    """The values of a page's exact field."""
+    """Return the values of a page's exact field."""
     given = PAGES[page_id].get(field, [])
     return [given] if isinstance(given, str) else list(given)  # type: ignore[call-overload]  # lists of words only
 
 
 def matches(node: Node, page_id: int) -> bool:
-    """Whether a page is meant, in the plainest way to say it."""
+    """Check whether a page matches, in the simplest way."""
     match node:
         case Or(parts, at_least):
             return sum(matches(part, page_id) for part in parts) >= at_least
@@ -254,7 +255,7 @@ def matches(node: Node, page_id: int) -> bool:
 
 
 def leaf_matches(node: Term | Phrase | TermSet | Range, page_id: int) -> bool:
-    """The same for what has no parts. Phrases have two words here."""
+    """The same for leaf nodes. Phrases have two words here."""
     match node:
         case Term(field, word):
             return word in words_of(page_id, field)
@@ -280,7 +281,7 @@ a_leaf: st.SearchStrategy[Node] = st.one_of(
 
 
 def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    """Nodes that have such parts."""
+    """Nodes with such parts."""
     parts = st.lists(inner, max_size=4).map(tuple)
     return st.one_of(
         st.builds(Or, parts, st.integers(-1, 4)),
@@ -292,7 +293,7 @@ def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 @given(st.recursive(a_leaf, branches, max_leaves=12))
 def test_what_is_found_is_what_the_tree_says(shared: IndexReader, node: Node) -> None:
-    """Whatever is nested in whatever, the pages found are those that a plain reading of the tree means."""
+    """However nodes are nested, the pages found are those that match the tree."""
     expected = [page_id for page_id in PAGES if matches(node, page_id)]
     assert ids(shared, node) == expected
     assert sorted(shared.newest(node, 10).ids.tolist()) == expected
@@ -310,7 +311,7 @@ def test_what_is_found_is_what_the_tree_says(shared: IndexReader, node: Node) ->
 @example("\ud800")
 @example("x" * 100_000)
 def test_any_text_is_a_word_and_nothing_more(shared: IndexReader, text: str) -> None:
-    """Trap: tantivy's parser fails on plain words such as OR, IN and it's. Here no text is anything but itself."""
+    """Pitfall: tantivy's parser fails on plain words such as OR, IN and it's. Here text is only text."""
     nodes = (
         Term("body", text),
         Phrase("body", ("a", text)),
@@ -327,7 +328,7 @@ def test_any_text_is_a_word_and_nothing_more(shared: IndexReader, text: str) -> 
     "word", ["or", "OR", "IN", "NOT", "it's", "+", "-x", "c++", "a:b", '"', "(", "^2", "\\", "*", "語"]
 )
 def test_odd_words_are_found_where_they_stand(tmp_path: Path, word: str) -> None:
-    """Trap: operators, quotes and brackets are words like others."""
+    """Pitfall: operators, quotes and brackets are words like any others."""
     reader = filled(tmp_path, {1: {"body": f"say {word} twice"}, 2: {"body": "say nothing twice"}})
     assert ids(reader, Term("body", word)) == [1]
     assert ids(reader, Phrase("body", ("say", word, "twice"))) == [1]
@@ -335,7 +336,7 @@ def test_odd_words_are_found_where_they_stand(tmp_path: Path, word: str) -> None
 
 
 def test_no_text_is_parsed_by_tantivy() -> None:
-    """Trap: its parsers change the meaning of queries, or crash the process. The source does not call them."""
+    """Pitfall: its parsers change the meaning of queries, or crash the process. The source does not use them."""
     source = Path(str(tantivy_index.__file__)).read_text(encoding="utf-8")
     assert re.findall(r"parse_query|regex_query|fuzzy", source) == []
 
@@ -360,13 +361,13 @@ def test_no_text_is_parsed_by_tantivy() -> None:
     ],
 )
 def test_a_field_or_weight_that_cannot_be_is_a_bug(shared: IndexReader, node: Node) -> None:
-    """Nothing of it reaches tantivy, which would find nothing, order by it, or fail in words of its own."""
+    """It never reaches tantivy, which would find nothing, use it for ordering, or fail with its own message."""
     with pytest.raises(ValueError, match=r"unknown field|weight|slop"):
         shared.find(node, 10)
 
 
 def nested(depth: int) -> Node:
-    """A tree so deep."""
+    """A tree of this depth."""
     node: Node = Term("body", "a")
     for _ in range(depth - 1):
         node = And((node,))
@@ -374,7 +375,7 @@ def nested(depth: int) -> Node:
 
 
 def test_deep_trees_are_refused(shared: IndexReader) -> None:
-    """Trap: thousands of nested parts end the process. Twelve are enough for anyone, and more are a ``ValueError``."""
+    """Pitfall: thousands of nested parts crash the process. Twelve are enough, and more are a ``ValueError``."""
     assert ids(shared, nested(12)) == [1, 2, 3]
     for depth in (13, 5_000, 100_000):
         with pytest.raises(ValueError, match="too complex"):
@@ -395,7 +396,7 @@ def test_wide_trees_are_refused(shared: IndexReader) -> None:
 
 @pytest.mark.parametrize("most", [0, -1, -(10**20)])
 def test_none_asked_for_is_none_found(shared: IndexReader, most: int) -> None:
-    """Trap: a limit of 0 is a panic in tantivy, which is no ``Exception``. Here it is no hit; counting still works."""
+    """Pitfall: a limit of 0 panics in tantivy, which is not an ``Exception``. Here it gives no hits, but a count."""
     assert len(shared.find(EVERYTHING, most).ids) == 0
     assert len(shared.newest(EVERYTHING, most).ids) == 0
     assert shared.list_terms("body", "", most) == []
@@ -411,7 +412,7 @@ def test_more_asked_for_than_there_are(shared: IndexReader, most: int) -> None:
 
 
 def test_an_empty_index_answers(tmp_path: Path) -> None:
-    """Before the first page there is nothing, and asking is no error."""
+    """Before the first page there are no results and no error."""
     reader = filled(tmp_path, {})
     found = reader.find(EVERYTHING, 10, count=True)
     assert (found.ids.tolist(), found.total, len(reader), reader.deleted_share()) == ([], 0, 0, 0.0)
@@ -420,7 +421,7 @@ def test_an_empty_index_answers(tmp_path: Path) -> None:
 
 
 def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
-    """Text is hostile: a word of a million characters takes no room in the index, and its neighbors are found."""
+    """Text is hostile: a word of a million characters is not indexed, and its neighbors are found."""
     reader = filled(tmp_path, {1: {"body": f"a {'x' * 1_000_000} b {'y' * 64}"}})
     assert [word for word, _ in reader.list_terms("body", "", 10)] == ["a", "b", "y" * 64]
 
@@ -441,7 +442,7 @@ def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_document_is_refused_at_once(tmp_path: Path, wrong: dict[str, object]) -> None:
-    """Trap: tantivy ignores unknown fields silently. It is a ``ValueError``, and the rest of the batch is untouched."""
+    """Pitfall: tantivy ignores unknown fields silently. Here it is a ``ValueError``, and the batch is unaffected."""
     writer = open_writer(tmp_path, HEAP_BYTES)
     writer.put(page(8, title="kafka"))
     with pytest.raises(ValueError, match=r"."):
@@ -455,7 +456,7 @@ def test_a_wrong_document_is_refused_at_once(tmp_path: Path, wrong: dict[str, ob
 
 
 def test_terms_come_with_their_frequencies(shared: IndexReader) -> None:
-    """Words that begin so, those of most pages first; of exact fields values."""
+    """Words with this prefix, most frequent first; for exact fields, values."""
     assert shared.list_terms("body", "", 2) == [("a", 3), ("b", 3)]
     assert shared.list_terms("title", "k", 10) == [("kafka", 2)]
     assert shared.list_terms("site", "a.", 10) == [("a.org", 2)]
@@ -466,7 +467,7 @@ def test_terms_come_with_their_frequencies(shared: IndexReader) -> None:
 
 @pytest.mark.parametrize("field", ["id", "date", "text"])
 def test_numbers_have_no_words(shared: IndexReader, field: str) -> None:
-    """Asking for the words of a number, or of a field that does not exist, is a bug."""
+    """Asking for the words of a number, or of an unknown field, is a bug."""
     with pytest.raises(ValueError, match="unknown field"):
         shared.list_terms(field, "", 1)
     with pytest.raises(ValueError, match="unknown field"):
@@ -477,9 +478,9 @@ def test_numbers_have_no_words(shared: IndexReader, field: str) -> None:
 
 
 def test_a_page_replaces_the_one_with_its_id(tmp_path: Path) -> None:
-    """Put is also update, within a batch and across commits and writers; remove takes out.
+    """Put also updates, within a batch and across commits and writers; remove deletes.
 
-    Trap: deleting by the term of an unsigned field silently deletes nothing.
+    Pitfall: deleting by the term of an unsigned field silently deletes nothing.
     """
     filled(tmp_path, {1: {"body": "old"}, 2: {"body": "old"}, 3: {"body": "old"}})
     writer = open_writer(tmp_path, HEAP_BYTES)
@@ -498,7 +499,7 @@ def test_a_page_replaces_the_one_with_its_id(tmp_path: Path) -> None:
 
 
 def test_what_is_not_committed_is_not_there(tmp_path: Path) -> None:
-    """A writer that ends without a commit leaves the index as it was."""
+    """A writer that ends without a commit leaves the index unchanged."""
     filled(tmp_path, {1: {"body": "old"}})
     writer = open_writer(tmp_path, HEAP_BYTES)
     writer.put(page(1, body="new"))
@@ -507,7 +508,7 @@ def test_what_is_not_committed_is_not_there(tmp_path: Path) -> None:
 
 
 def test_analyzers_are_there_at_each_open(tmp_path: Path) -> None:
-    """Trap: analyzers are not kept in the files, and without them a commit fails. Every opening brings them along."""
+    """Pitfall: analyzers are not stored, and without them a commit fails. Every opening registers them."""
     for page_id in (1, 2, 3):
         filled(tmp_path, {page_id: {"body": "cut at spaces"}})
     assert ids(open_reader(tmp_path), Phrase("body", ("at", "spaces"))) == [1, 2, 3]
@@ -532,7 +533,7 @@ def test_deleted_documents_count_until_they_are_merged(tmp_path: Path) -> None:
 
 
 def test_one_bad_page_takes_none_along(careless: Careless, tmp_path: Path) -> None:
-    """Trap: a document made without the schema fails the commit, and its whole batch is lost. Here only it is."""
+    """Pitfall: a document without the schema fails the commit and loses the whole batch. Here only it is lost."""
     careless.put(page(1, title="good"))
     careless.commit()
     for page_id in range(2, 60):
@@ -543,7 +544,7 @@ def test_one_bad_page_takes_none_along(careless: Careless, tmp_path: Path) -> No
 
 
 def test_the_commit_after_a_failure_works(careless: Careless, tmp_path: Path) -> None:
-    """Trap: the commit after a failed one reports success and loses its pages. Here it does not."""
+    """Pitfall: the commit after a failed one reports success and loses its pages. Here it does not."""
     careless.put(page(1, title="bad"))
     assert careless.commit() == (1,)
     for page_id in (2, 3):
@@ -553,7 +554,7 @@ def test_the_commit_after_a_failure_works(careless: Careless, tmp_path: Path) ->
 
 
 def test_a_bad_page_leaves_its_old_version(careless: Careless, tmp_path: Path) -> None:
-    """What cannot be replaced stays, since an old page is better than none."""
+    """A page that can't be replaced stays, because an old page is better than none."""
     careless.put(page(1, title="good"))
     assert careless.commit() == ()
     careless.put(page(1, title="bad"))
@@ -562,7 +563,7 @@ def test_a_bad_page_leaves_its_old_version(careless: Careless, tmp_path: Path) -
 
 
 def test_a_bad_page_far_before_the_commit(careless: Careless, tmp_path: Path) -> None:
-    """The thread that indexes dies long before the commit, and takes no more pages. They are remembered meanwhile."""
+    """The indexing thread dies long before the commit and accepts no more pages. They are kept in the meantime."""
     text = " ".join(f"word{number}" for number in range(2_000))
     careless.put(page(0, title="bad"))
     for page_id in range(1, 300):
@@ -573,14 +574,14 @@ def test_a_bad_page_far_before_the_commit(careless: Careless, tmp_path: Path) ->
 
 @pytest.mark.parametrize("largest_bytes", [0, 3_000])
 def test_a_full_disk_loses_nothing(tmp_path: Path, largest_bytes: int) -> None:
-    """The commit says that it is the disk, as often as it is tried; with room again it brings the whole batch."""
+    """Each attempt to commit says that the disk is full; with space again, the whole batch is committed."""
     reader = filled(tmp_path, {1: {"body": "old"}})
     writer = open_writer(tmp_path, HEAP_BYTES)
     for page_id in range(1, 9):
         writer.put(page(page_id, body=" ".join(f"new word{page_id}x{number}" for number in range(500))))
     with disk_without_room(largest_bytes):
         for _ in range(2):
-            with pytest.raises(StoreError, match="Check disk and permissions"):
+            with pytest.raises(StoreError, match="Check the disk and permissions"):
                 writer.commit()
     reader.refresh()
     assert ids(reader, Term("body", "old")) == [1]
@@ -592,12 +593,12 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, largest_bytes: int) -> None:
 
 
 def test_a_disk_that_fills_within_a_batch_loses_nothing(tmp_path: Path) -> None:
-    """Long before the commit tantivy writes to disk by itself, and its thread dies if it cannot. Putting goes on."""
+    """Tantivy writes to disk long before the commit, and its thread dies if it can't. Adding pages still works."""
     writer = open_writer(tmp_path, HEAP_BYTES)
     with disk_without_room(1_000):
         for page_id in range(300):
             writer.put(page(page_id, body=" ".join(f"word{page_id}x{number}" for number in range(600))))
-        with pytest.raises(StoreError, match="Check disk and permissions"):
+        with pytest.raises(StoreError, match="Check the disk and permissions"):
             writer.commit()
     assert writer.commit() == ()
     writer.close()
@@ -605,7 +606,7 @@ def test_a_disk_that_fills_within_a_batch_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    """Only one writes; when it has closed, the next may."""
+    """There is only one writer at a time."""
     writer = open_writer(tmp_path, HEAP_BYTES)
     with pytest.raises(StoreBusy, match="Another process is writing the index"):
         open_writer(tmp_path, HEAP_BYTES)
@@ -614,7 +615,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_fields_are_no_index_of_ours(tmp_path: Path) -> None:
-    """Trap: the fields of an index cannot change. Reader and writer say what to do instead."""
+    """Pitfall: the fields of an index can't change. Reader and writer say what to do instead."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("title")
     tantivy.Index(builder.build(), str(tmp_path))
@@ -625,7 +626,7 @@ def test_other_fields_are_no_index_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "{}", '{"segments": 5}'])
 def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
-    """Opening a broken index reports that it is broken and how to rebuild it, in one line."""
+    """Opening a damaged index reports the damage and how to rebuild it, in one line."""
     filled(tmp_path)
     (tmp_path / "meta.json").write_text(content)
     for opening in (open_reader, open_writer):
@@ -637,7 +638,7 @@ def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
 @pytest.mark.parametrize("kind", ["term", "idx", "fast"])
 @pytest.mark.parametrize("fate", ["lost", "empty"])
 def test_missing_and_empty_files_are_told(tmp_path: Path, kind: str, fate: str) -> None:
-    """The same where a part of the index was lost."""
+    """The same if a part of the index is missing."""
     filled(tmp_path)
     for file in tmp_path.glob(f"*.{kind}"):
         file.unlink()
@@ -648,19 +649,19 @@ def test_missing_and_empty_files_are_told(tmp_path: Path, kind: str, fate: str) 
 
 
 def test_a_reader_of_nothing_is_told_what_to_do(tmp_path: Path) -> None:
-    """A missing or empty folder is no index, nor is a file; reading begins none."""
+    """A missing or empty folder and a file are rejected; reading creates no index."""
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for name in ("missing", "empty", "file"):
         with pytest.raises(StoreError, match="vedette reindex"):
             open_reader(tmp_path / name)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["empty", "file"]
-    with pytest.raises(StoreError, match="Check disk and permissions"):
+    with pytest.raises(StoreError, match="Check the disk and permissions"):
         open_writer(tmp_path / "file")
 
 
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
-    """Where the system refuses, the message says to look at disk and permissions."""
+    """If the system refuses, the message says to check disk and permissions."""
     with disk_without_room(), pytest.raises(StoreError, match="disk and permissions"):
         open_writer(tmp_path / "new", HEAP_BYTES)
     with pytest.raises(StoreError, match="disk and permissions"):
@@ -671,7 +672,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
 
 
 def test_a_refresh_brings_what_was_committed(tmp_path: Path) -> None:
-    """Until then a reader sees what it saw; a refresh without news says so."""
+    """Until then a reader sees the same as before; a refresh without changes says so."""
     reader = filled(tmp_path, {1: {"body": "a"}})
     writer = open_writer(tmp_path, HEAP_BYTES)
     writer.put(page(2, body="a"))
@@ -697,16 +698,16 @@ writer.close()
 
 
 def test_another_process_may_write(tmp_path: Path) -> None:
-    """A reader sees the commits of another process after a refresh, when files it knew are merged and gone."""
+    """After a refresh a reader sees another process's commits, even if its files were merged away."""
     reader = filled(tmp_path, {1: {"body": "a"}})
-    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], check=True, timeout=PATIENCE_S)
     assert ids(reader, Term("body", "a")) == [1]
     assert reader.refresh()
     assert ids(reader, Term("body", "a")) == [1, *range(10, 20)]
 
 
 def test_an_old_view_keeps_working(tmp_path: Path) -> None:
-    """A reader that is not refreshed goes on with what it saw, also when those pages were replaced and merged away."""
+    """A reader without a refresh still works, even if its pages were replaced and merged away."""
     old = filled(tmp_path, {page_id: {"body": "old"} for page_id in range(20)})
     writer = open_writer(tmp_path, HEAP_BYTES)
     for _ in range(12):
@@ -721,7 +722,13 @@ def test_an_old_view_keeps_working(tmp_path: Path) -> None:
 
 
 def test_nothing_is_stored(tmp_path: Path) -> None:
-    """Text is kept elsewhere, once; of the index it would be the larger half."""
+    """Text is stored elsewhere, once; here it would be more than half of the index."""
     filled(tmp_path)
     fields = json.loads((tmp_path / "meta.json").read_text())["schema"]
     assert [field["name"] for field in fields if field["options"]["stored"]] == []
+
+
+def test_too_little_memory_for_a_thread_is_no_damage(tmp_path: Path) -> None:
+    """The index is not rebuilt for it; the text is what Tantivy says where memory is limited."""
+    error = ValueError("System error.'Failed to spawn segment merging thread'")
+    assert not isinstance(tantivy_index._to_store_error(tmp_path, error), StoreCorrupt)

@@ -1,4 +1,4 @@
-"""Names to addresses by the system's resolver; nothing here needs a name server."""
+"""DNS lookups by the system's resolver; no test needs a name server."""
 
 import select
 import subprocess
@@ -9,6 +9,7 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.net.dns import Lookup, Resolver, resolve_host
 from vedette.model import Failure
@@ -35,7 +36,7 @@ print("end")
 
 
 def answers_of(resolver: Resolver, count: int) -> list[Lookup]:
-    """Wait on the descriptor, as a loop does, until this many lookups are answered."""
+    """Wait on the descriptor, as an event loop does, until this many lookups are done."""
     found: list[Lookup] = []
     while len(found) < count:
         assert select.select([resolver.fd], [], [], 20)[0], "no answer came"
@@ -49,12 +50,12 @@ def answers_of(resolver: Resolver, count: int) -> list[Lookup]:
     [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1"), ("[2001:DB8:0:0::1]", "2001:db8::1"), ("192.0.2.7", "192.0.2.7")],
 )
 def test_literals_stand_for_themselves(host: str, address: str) -> None:
-    """An address in a URL needs no look-up and comes in one spelling, without brackets."""
+    """An address in a URL needs no lookup and has one spelling, without brackets."""
     assert resolve_host(host) == Lookup(host, (address,))
 
 
 def test_localhost_is_here() -> None:
-    """The one name that every machine knows leads to its own addresses, each once."""
+    """The one name that every machine knows resolves to its own addresses, each once."""
     found = resolve_host("localhost")
     assert found.failure is None
     assert found.addresses
@@ -70,19 +71,19 @@ def test_invalid_does_not_exist(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["", "localhost\0.example.org", "a" * 64 + ".invalid", "\ud800.test", ".."])
 def test_what_is_no_name(host: str) -> None:
-    """What no resolver could know does not exist; it is no error, and never another name."""
+    """An impossible name does not exist; it is neither an error nor another name."""
     assert resolve_host(host) == Lookup(host, (), Failure.NAME)
 
 
 @settings(max_examples=50)
 @given(st.text(max_size=80).map(lambda text: f"{text}.invalid"))
 def test_any_text_has_an_outcome(host: str) -> None:
-    """Whatever comes before .invalid, there is no such name."""
+    """Whatever comes before .invalid does not exist."""
     assert resolve_host(host).addresses == ()
 
 
 def test_several_at_once() -> None:
-    """Every question has exactly one answer, more questions than threads or not."""
+    """Every lookup has exactly one answer, even with more lookups than threads."""
     resolver = Resolver(threads=3)
     hosts = [f"127.0.0.{number}" for number in range(1, 30)] + [f"{number}.invalid" for number in range(30)]
     for host in hosts:
@@ -108,7 +109,7 @@ def test_the_descriptor_rests_after_draining() -> None:
 
 
 def test_closing_ends_the_threads() -> None:
-    """A resolver that was closed, even twice, leaves no thread behind."""
+    """A closed resolver leaves no thread behind, even if it is closed twice."""
     before = set(threading.enumerate())
     resolver = Resolver(threads=4)
     for number in range(8):
@@ -118,13 +119,15 @@ def test_closing_ends_the_threads() -> None:
     resolver.close()
     resolver.close()
     for thread in ours:
-        thread.join(300)
+        thread.join(PATIENCE_S)
     assert not any(thread.is_alive() for thread in ours)
 
 
 @pytest.mark.parametrize("close", [True, False])
 def test_a_name_server_that_never_answers(close: bool) -> None:  # noqa: FBT001 - both ways to leave
-    """A program ends at once although look-ups are under way, whether it closes the resolver or forgets to."""
+    """A program exits at once although lookups are in progress, whether or not it closes the resolver."""
     program = CLOSE_WHILE_PENDING.replace("CLOSE", str(close))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")

@@ -1,4 +1,4 @@
-"""The HTTP client against a real server on loopback that does what servers do, right and wrong."""
+"""The HTTP client with a real server on loopback that behaves like servers do, right and wrong."""
 
 import gc
 import gzip
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 from tests.wire_server import Question, Said, WireServer, whole
 
 from vedette.adapters.clock import real_clock
@@ -27,14 +28,14 @@ IMPATIENT = Limits(connect_timeout_s=0.2, timeout_s=0.2, body_bytes=100_000)
 
 @pytest.fixture
 def client() -> Iterator[HttpClient]:
-    """A client with limits that no well-behaved answer meets."""
+    """A client with limits that no well-behaved response reaches."""
     client = HttpClient(real_clock(), LIMITS)
     yield client
     client.close()
 
 
 def outcomes_of(client: HttpClient, count: int) -> list[FetchOutcome]:
-    """Wait until this many requests have ended."""
+    """Wait for the outcomes of this many requests."""
     found: list[FetchOutcome] = []
     while len(found) < count:
         found += client.wait(0.05)
@@ -47,13 +48,13 @@ def route_to(server: WireServer) -> Endpoint:
 
 
 def outcome_of(client: HttpClient, server: WireServer, path: str = "/", host: str = "one.test") -> FetchOutcome:
-    """What becomes of one request."""
+    """Return the outcome of one request."""
     client.submit(FetchRequest(f"http://{host}{path}", "page"), route_to(server))
     return outcomes_of(client, 1)[0]
 
 
 def answer_to(client: HttpClient, said: Said) -> FetchResponse:
-    """The response that a client parses from these bytes."""
+    """Return the response that a client parses from these bytes."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, FetchResponse), outcome
@@ -61,7 +62,7 @@ def answer_to(client: HttpClient, said: Said) -> FetchResponse:
 
 
 def failure_of(client: HttpClient, said: Said) -> Failure:
-    """Why there is no response in these bytes."""
+    """Return why these bytes are not a response."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, NoResponse), outcome
@@ -70,12 +71,12 @@ def failure_of(client: HttpClient, said: Said) -> Failure:
 
 
 def names(headers: Iterable[tuple[str, str]]) -> list[str]:
-    """The names of headers, in their order."""
+    """Return the names of headers, in order."""
     return [name for name, _ in headers]
 
 
 def test_a_whole_answer(client: HttpClient) -> None:
-    """Status, headers, body, URL, purpose, address and times of an answer arrive."""
+    """Status, headers, body, URL, purpose, address and times arrive."""
     with WireServer(lambda _: whole(b"hello", "X-Word: a: b ", status="404 Gone Fishing")) as server:
         client.submit(
             FetchRequest("http://one.test/a?b", "robots", (("user-agent", "me/1"), ("x-y", "z"))), route_to(server)
@@ -91,14 +92,14 @@ def test_a_whole_answer(client: HttpClient) -> None:
 
 
 def test_headers_keep_their_order_and_repetitions(client: HttpClient) -> None:
-    """Names come in lower case, in the order of arrival, and as often as they were sent."""
+    """Names are in lower case, in the order of arrival, and as often as they were sent."""
     answer = answer_to(client, whole(b"", "X-ROBOTS-Tag: a", "Link: b", "x-robots-tag: c"))
     wanted = [pair for pair in answer.headers if pair[0] != "content-length"]
     assert wanted == [("x-robots-tag", "a"), ("link", "b"), ("x-robots-tag", "c")]
 
 
 def test_interim_answers_leave_nothing_behind(client: HttpClient) -> None:
-    """Headers of 1xx answers are not headers of the answer."""
+    """Headers of 1xx responses are not part of the final response."""
     interim = b"HTTP/1.1 103 Early Hints\r\nX-Early: 1\r\n\r\n" * 2
     answer = answer_to(client, Said(interim + whole(b"body", "X-Late: 1").data))
     assert (answer.status, answer.body) == (200, b"body")
@@ -106,7 +107,7 @@ def test_interim_answers_leave_nothing_behind(client: HttpClient) -> None:
 
 
 def test_trailers_are_no_headers(client: HttpClient) -> None:
-    """Bytes after the body change nothing in the response, whatever they contain."""
+    """Bytes after the body don't change the response."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\n\r\n"
     trailers = b"Content-Encoding: br\r\nHTTP/1.1 500 x: y\r\n\r\n"
     answer = answer_to(client, Said(head + b"4\r\nbody\r\n0\r\n" + trailers))
@@ -114,26 +115,26 @@ def test_trailers_are_no_headers(client: HttpClient) -> None:
 
 
 def test_a_folded_header_makes_no_new_one(client: HttpClient) -> None:
-    """A line that goes on with the one before it is no header of its own, even if it has a colon."""
+    """A continuation line is not a separate header, even if it has a colon."""
     answer = answer_to(client, whole(b"plain", "X-Long: a", " content-encoding: gzip"))
     assert answer.body == b"plain"
     assert "content-encoding" not in names(answer.headers)
 
 
 def test_gzip_is_unpacked(client: HttpClient) -> None:
-    """A body arrives as its author wrote it; the headers stay as sent."""
+    """The body is decoded, and the headers stay as sent."""
     answer = answer_to(client, whole(gzip.compress(b"text" * 1000), "Content-Encoding: GZIP"))
     assert (answer.body, answer.header("content-encoding")) == (b"text" * 1000, "GZIP")
 
 
 def test_a_bomb_is_too_large(client: HttpClient) -> None:
-    """A small body that unpacks beyond the limit is refused."""
+    """A small body that expands beyond the limit is rejected."""
     said = whole(gzip.compress(bytes(LIMITS.body_bytes + 1)), "Content-Encoding: gzip")
     assert failure_of(client, said) is Failure.TOO_LARGE
 
 
 def test_codings_as_servers_announce_them(client: HttpClient) -> None:
-    """One that is none, one that was not applied, and one that two servers announce; a broken one is no page."""
+    """Covers a fake encoding, one that was not applied, and one announced twice; a broken one fails."""
     codings = ("utf-8", "gzip", "aws-chunked")
     bodies = [answer_to(client, whole(b"<p>text", f"Content-Encoding: {coding}")).body for coding in codings]
     assert bodies == [b"<p>text"] * 3
@@ -143,7 +144,7 @@ def test_codings_as_servers_announce_them(client: HttpClient) -> None:
 
 @pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
 def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, length: str) -> None:
-    """RFC 9309 asks for at least 500 KiB: a longer file is an answer, cut where no one reads on."""
+    """RFC 9309 asks for at least 500 KiB: a longer file is truncated, not rejected."""
     said = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
     with WireServer(lambda _: said) as server:
         client.submit(FetchRequest("http://one.test/robots.txt", "robots"), route_to(server))
@@ -154,7 +155,7 @@ def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, len
 
 
 def test_redirects_are_told_not_followed(client: HttpClient) -> None:
-    """Where to go next is decided elsewhere."""
+    """The next hop is decided elsewhere."""
     with WireServer(lambda _: whole(b"", "Location: /next", status="302 Found")) as server:
         answer = outcome_of(client, server)
         assert isinstance(answer, FetchResponse)
@@ -176,7 +177,7 @@ def test_redirects_are_told_not_followed(client: HttpClient) -> None:
     ],
 )
 def test_broken_answers_are_values(client: HttpClient, said: Said, failure: Failure) -> None:
-    """Each way of breaking an answer has its name, and none is an exception."""
+    """Each kind of broken response has a name, and none is an exception."""
     assert failure_of(client, said) is failure
 
 
@@ -187,21 +188,21 @@ def test_an_endless_chunked_body_is_too_large(client: HttpClient) -> None:
 
 
 def test_endless_headers_end(client: HttpClient) -> None:
-    """A head that never ends is no answer."""
+    """Endless headers are rejected."""
     with WireServer(lambda _: Said(b"HTTP/1.1 200 OK\r\n" + b"X-Y: z\r\n" * 10_000, "repeat")) as server:
         assert isinstance(outcome_of(client, server), NoResponse)
 
 
 @pytest.mark.parametrize("data", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
 def test_silence_is_too_slow(data: bytes) -> None:
-    """A server that stops talking is left after the time limit."""
+    """A server that stops sending is given up after the time limit."""
     client = HttpClient(real_clock(), IMPATIENT)
     assert failure_of(client, Said(data, "hang")) is Failure.TIMEOUT
     client.close()
 
 
 def test_a_closed_port(client: HttpClient) -> None:
-    """Where no one listens there is no connection."""
+    """If no one listens, there is no connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     client.submit(FetchRequest("http://one.test/", "page"), Endpoint("127.0.0.1", port))
@@ -211,7 +212,7 @@ def test_a_closed_port(client: HttpClient) -> None:
 
 
 def test_other_protocols_are_refused(client: HttpClient, tmp_path: Path) -> None:
-    """A URL that is not http(s) is not fetched, should one ever come this far."""
+    """A URL that is not http(s) is not fetched."""
     secret = tmp_path / "secret"
     secret.write_text("secret")
     client.submit(FetchRequest(secret.as_uri(), "page"), Endpoint("127.0.0.1", 9))
@@ -219,7 +220,7 @@ def test_other_protocols_are_refused(client: HttpClient, tmp_path: Path) -> None
 
 
 def test_connections_are_kept(client: HttpClient) -> None:
-    """Requests to a host, one after the other, share a connection."""
+    """Consecutive requests to a host share a connection."""
     with WireServer(lambda asked: whole(asked.target.encode())) as server:
         bodies = [outcome_of(client, server, f"/{number}") for number in range(5)]
         assert [answer.body for answer in bodies if isinstance(answer, FetchResponse)] == [
@@ -233,13 +234,13 @@ def test_connections_are_kept(client: HttpClient) -> None:
 
 
 def test_a_kept_connection_that_the_server_closed(client: HttpClient) -> None:
-    """A connection that was closed while it rested is replaced without anyone noticing."""
+    """A connection that was closed while idle is replaced transparently."""
     with WireServer(lambda _: Said(whole(b"x").data, "close")) as server:
         assert [type(outcome_of(client, server)) for _ in range(3)] == [FetchResponse] * 3
 
 
 def test_hosts_go_where_they_are_pinned(client: HttpClient) -> None:
-    """Each request reaches the address of its route, with the host's own name, kept connections or not."""
+    """Each request goes to the address of its route with the host's own name, on new or reused connections."""
 
     def script(asked: Question) -> Said:
         return whole(f"{asked.address} {asked.header('host')}".encode())
@@ -264,7 +265,7 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_many_at_once_have_one_outcome_each(client: HttpClient) -> None:
-    """200 requests at once, good and bad, have exactly one outcome each, and it is their own."""
+    """200 concurrent requests, good and bad, have exactly one outcome each."""
 
     def script(asked: Question) -> Said:
         number = int(asked.target[1:])
@@ -284,18 +285,18 @@ def test_many_at_once_have_one_outcome_each(client: HttpClient) -> None:
 
 
 def test_closing_leaves_no_socket(client: HttpClient) -> None:
-    """A server sees the end of a request that was abandoned."""
+    """A server sees the end of an abandoned request."""
     with WireServer(lambda _: Said(b"", "hang")) as server:
         client.submit(FetchRequest("http://one.test/", "page"), route_to(server))
         while not server.questions:
             client.wait(0.01)
         client.close()
-        assert server.peer_left.wait(300)
+        assert server.peer_left.wait(PATIENCE_S)
         assert client.in_flight == 0
 
 
 def test_another_descriptor_wakes_the_wait(client: HttpClient) -> None:
-    """A watched descriptor ends the wait and has its callback called."""
+    """A watched descriptor ends the wait and triggers its callback."""
     ours, theirs = socket.socketpair()
     read: list[bytes] = []
     client.watch_fd(ours.fileno(), lambda: read.append(ours.recv(10)))
@@ -307,7 +308,7 @@ def test_another_descriptor_wakes_the_wait(client: HttpClient) -> None:
 
 
 def test_finished_bodies_are_let_go() -> None:
-    """Idle connections do not hold the bodies that came over them."""
+    """Idle connections don't keep bodies in memory."""
     size = 2_000_000
     client = HttpClient(real_clock(), Limits(body_bytes=size))
     tracemalloc.start()
@@ -325,7 +326,7 @@ def test_finished_bodies_are_let_go() -> None:
 
 
 def test_a_body_in_crumbs_costs_no_more_than_it_weighs() -> None:
-    """Memory is bounded by the size of a body, not by the number of pieces in which it comes."""
+    """Memory is limited by the size of a body, not by the number of its pieces."""
     pieces = 200_000
     client = HttpClient(real_clock(), Limits(body_bytes=2 * pieces))
     data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"2\r\nab\r\n" * pieces + b"0\r\n\r\n"
@@ -349,7 +350,7 @@ BROKEN = (
 
 @pytest.mark.parametrize("said", BROKEN)
 def test_a_header_line_without_a_colon_loses_no_page(client: HttpClient, said: Said) -> None:
-    """The first attempt says that another one is worth it; from then on such lines are left out."""
+    """The first attempt asks for a retry; from then on such lines are ignored."""
     with WireServer(lambda _: said) as server:
         first, *more = (outcome_of(client, server, f"/{number}") for number in range(3))
     assert isinstance(first, NoResponse)
@@ -368,7 +369,7 @@ def test_a_header_line_without_a_colon_loses_no_page(client: HttpClient, said: S
 def test_broken_header_lines_over_tls(
     untrusted: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The certificate is checked as always, and a large body arrives whole."""
+    """The certificate is checked as always, and a large body arrives completely."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     client = HttpClient(real_clock(), LIMITS)
     with WireServer(lambda _: whole(b"words " * 15_000, "oops")) as server:
@@ -377,17 +378,19 @@ def test_broken_header_lines_over_tls(
         for _ in range(2):
             client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
             outcomes += outcomes_of(client, 1)
-        server.tls = None
+        (tmp_path / "two").mkdir()
+        server.tls = certify(tmp_path / "two", "two.test")
         client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
         outcomes += outcomes_of(client, 1)
     client.close()
     assert isinstance(outcomes[1], FetchResponse)
     assert outcomes[1].body == b"words " * 15_000
     assert isinstance(outcomes[2], NoResponse)
+    assert len(server.questions) == 2
 
 
 def test_the_limits_hold_behind_the_header_filter() -> None:
-    """A head without an end and a body that is too large are given up as always."""
+    """Endless headers and a body that is too large are given up as always."""
     said = iter((whole(b"", "oops"), Said(b"HTTP/1.1 200 OK\r\nA: b\r\n", "repeat"), whole(b"x" * 100_001)))
     client = HttpClient(real_clock(), LIMITS)
     with WireServer(lambda _: next(said)) as server:
@@ -399,12 +402,17 @@ def test_the_limits_hold_behind_the_header_filter() -> None:
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> ssl.SSLContext:
-    """A server's side of TLS with a certificate that no one vouches for."""
+    """A server-side TLS context with an untrusted certificate."""
+    return certify(tmp_path, "one.test")
+
+
+def certify(folder: Path, host: str) -> ssl.SSLContext:
+    """Return a server-side TLS context with a new self-signed certificate for a host."""
     if shutil.which("openssl") is None:
         pytest.skip("the openssl command is needed to make a certificate")
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
     kind = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-    name = "-subj /CN=one.test -addext subjectAltName=DNS:one.test"
+    name = f"-subj /CN={host} -addext subjectAltName=DNS:{host}"
     files = ("-keyout", key, "-out", certificate)
     subprocess.run(["openssl", "req", *kind.split(), *name.split(), *files], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -413,7 +421,7 @@ def untrusted(tmp_path: Path) -> ssl.SSLContext:
 
 
 def test_an_untrusted_certificate(client: HttpClient, untrusted: ssl.SSLContext) -> None:
-    """Nothing is requested over a connection whose other end cannot prove its name."""
+    """Nothing is requested over a connection whose peer can't prove its name."""
     with WireServer(lambda _: whole(b"secret")) as server:
         server.tls = untrusted
         client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
@@ -423,7 +431,7 @@ def test_an_untrusted_certificate(client: HttpClient, untrusted: ssl.SSLContext)
 
 
 def test_a_trusted_certificate(untrusted: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the operator's own roots the same server is trusted for its name, and for no other."""
+    """With the operator's own roots, the same server is trusted for its name and no other."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     client = HttpClient(real_clock(), LIMITS)
     with WireServer(lambda asked: whole(asked.target.encode())) as server:
@@ -441,7 +449,7 @@ def test_a_trusted_certificate(untrusted: ssl.SSLContext, tmp_path: Path, monkey
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=20))
 def test_the_target_is_sent_as_it_stands(client: HttpClient, links: list[str]) -> None:
-    """A URL as ``resolve`` writes it reaches the server byte for byte: nothing is shortened, decoded or encoded."""
+    """A URL reaches the server byte for byte: nothing is shortened, decoded or encoded."""
     prefix = "http://one.test"
     urls = dict.fromkeys(url for link in links if (url := resolve("/" + link, prefix)) and url.startswith(f"{prefix}/"))
     with WireServer(lambda _: whole(b"")) as server:

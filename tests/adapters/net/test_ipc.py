@@ -1,4 +1,4 @@
-"""Messages between processes: whole or not at all, in order, never blocking, and only from the same user."""
+"""Messages between processes: complete or not at all, in order, never blocking, and only from the same user."""
 
 import os
 import select
@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.net.ipc import (
     Channel,
@@ -153,7 +154,7 @@ def raw() -> Iterator[tuple[Channel, socket.socket]]:
 
 
 def packed(message: object) -> bytes:
-    """A message as it goes over the wire."""
+    """Encode a message for the wire."""
     data = encode_message(message)
     return struct.pack("<Q", len(data)) + data
 
@@ -162,7 +163,7 @@ def packed(message: object) -> bytes:
     messages=st.lists(answers | st.sampled_from(MESSAGES), max_size=5), cuts=st.lists(st.integers(1, 50), max_size=30)
 )
 def test_messages_arrive_whole_and_in_order_however_they_are_cut(messages: list[object], cuts: list[int]) -> None:
-    """Whatever pieces the stream comes in, nothing is handed out in parts, twice or out of order."""
+    """However the stream is split, nothing is delivered in parts, twice or out of order."""
     near, far = socket.socketpair()
     with closing(Channel(near)) as channel, far:
         stream, received = b"".join(map(packed, messages)), []
@@ -175,14 +176,14 @@ def test_messages_arrive_whole_and_in_order_however_they_are_cut(messages: list[
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_a_message_arrives_as_it_was_sent(message: object) -> None:
-    """Types and fields are the same, so that the engine in one process and in several decides the same."""
+    """Types and fields are the same, so the engine decides the same in one process and in several."""
     arrived = decode_message(encode_message(message))
     assert arrived == message
     assert repr(arrived) == repr(message)
 
 
 def test_nothing_is_here_before_a_message_is_whole(raw: tuple[Channel, socket.socket]) -> None:
-    """A beginning without its end is kept, and is no message."""
+    """A partial message is kept until it is complete."""
     channel, far = raw
     data = packed({"whole": 1})
     far.sendall(data[:-1])
@@ -192,7 +193,7 @@ def test_nothing_is_here_before_a_message_is_whole(raw: tuple[Channel, socket.so
 
 
 def test_a_sender_never_waits(pair: tuple[Channel, Channel]) -> None:
-    """More than the socket takes stays with the sender, and arrives as the other side reads."""
+    """Data that the socket does not accept stays with the sender until the other side reads."""
     ours, theirs = pair
     letters = [{"body": bytes([number]) * 3_000_000} for number in range(5)]
     for letter in letters:
@@ -217,7 +218,7 @@ def test_a_descriptor_can_be_watched(pair: tuple[Channel, Channel]) -> None:
 
 
 def test_what_was_sent_before_the_end_is_handed_out_first(pair: tuple[Channel, Channel]) -> None:
-    """A peer that says something and goes is heard, and then gone."""
+    """Messages from a peer that closed the connection are still delivered."""
     ours, theirs = pair
     ours.send({"last": "words"})
     ours.close()
@@ -227,7 +228,7 @@ def test_what_was_sent_before_the_end_is_handed_out_first(pair: tuple[Channel, C
 
 
 def test_a_peer_that_goes_in_the_middle_of_a_word_is_gone(raw: tuple[Channel, socket.socket]) -> None:
-    """Half a message is not handed out, now or ever."""
+    """A partial message is never delivered."""
     channel, far = raw
     far.sendall(packed({"ne": "ver"})[:-2])
     far.close()
@@ -236,7 +237,7 @@ def test_a_peer_that_goes_in_the_middle_of_a_word_is_gone(raw: tuple[Channel, so
 
 
 def test_sending_to_a_peer_that_is_gone_says_so(pair: tuple[Channel, Channel]) -> None:
-    """No signal, no other exception."""
+    """There is no signal and no other exception."""
     ours, theirs = pair
     theirs.close()
     with pytest.raises(ChannelClosed):
@@ -244,7 +245,7 @@ def test_sending_to_a_peer_that_is_gone_says_so(pair: tuple[Channel, Channel]) -
 
 
 def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socket.socket]) -> None:
-    """A broken sender is given up before its message is read; the memory stays small."""
+    """The sender is dropped before its message is read, and memory stays small."""
     channel, far = raw
     far.sendall(struct.pack("<Q", 1 << 62) + b"x" * 1000)
     tracemalloc.start()
@@ -269,7 +270,7 @@ def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socke
 def test_what_cannot_be_read_ends_the_connection_and_nothing_else(
     raw: tuple[Channel, socket.socket], data: bytes
 ) -> None:
-    """Garbage, or words of another version: its sender is gone, the process goes on."""
+    """Garbage and messages of another version drop the sender, and the process continues."""
     channel, far = raw
     far.sendall(struct.pack("<Q", len(data)) + data)
     with pytest.raises(ChannelClosed, match="could not be read"):
@@ -277,7 +278,7 @@ def test_what_cannot_be_read_ends_the_connection_and_nothing_else(
 
 
 def test_the_garbage_of_a_page_does_not_end_the_fetcher() -> None:
-    """Half a surrogate pair in a title is replaced, and everything else of the report arrives as it was."""
+    """Half a surrogate pair in a title is replaced, and the rest of the report arrives unchanged."""
     result = FetchSuccess(TASK, 200, 1.0, 2.0, (), title="a\ud800b", links=("http://h/ä",), robots_body=b"\xff")
     report = FetchReport(1, (result,))
     assert decode_message(encode_message(report)) == report._replace(results=(result._replace(title="a?b"),))
@@ -287,7 +288,7 @@ def test_the_garbage_of_a_page_does_not_end_the_fetcher() -> None:
 
 
 def test_only_the_owner_can_reach_the_socket(tmp_path: Path) -> None:
-    """The file says so whatever the umask was, and the umask is what it was."""
+    """The file mode does not depend on the umask, which is restored."""
     before = os.umask(0o000)
     try:
         with listen(tmp_path / "s"):
@@ -298,7 +299,7 @@ def test_only_the_owner_can_reach_the_socket(tmp_path: Path) -> None:
 
 
 def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
-    """What a crash left behind is in no one's way."""
+    """A leftover of a crash is not in the way."""
     listen(tmp_path / "s").close()
     assert (tmp_path / "s").exists()
     with pytest.raises(ConnectionRefusedError):
@@ -311,13 +312,13 @@ def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
 
 
 def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
-    """A worker that comes early finds no socket, or one that takes it; never one that is not listening yet."""
+    """An early worker finds no socket or one that accepts; never one that is not listening yet."""
     for number in range(20):
         path = tmp_path / f"s{number}"
         with subprocess.Popen([sys.executable, "-c", EAGER, str(path)], stdout=subprocess.PIPE) as eager:
             time.sleep(0.05 + number / 1000)
             with listen(path):
-                told, _ = eager.communicate(timeout=300)
+                told, _ = eager.communicate(timeout=PATIENCE_S)
         assert told == b""
 
 
@@ -328,7 +329,7 @@ def test_without_a_listener_there_is_no_connection(tmp_path: Path) -> None:
 
 
 def test_a_long_path_is_reached_from_nearby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond some hundred bytes the path from the working folder is used; where that is too long, a word says so."""
+    """Beyond about a hundred bytes, the relative path is used; if that is too long, an error says so."""
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep)
@@ -340,19 +341,21 @@ def test_a_long_path_is_reached_from_nearby(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_a_socket_of_another_user_is_not_talked_to(tmp_path: Path) -> None:
-    """Someone who may write to the folder puts a socket of their own there: a client refuses it, and says why."""
-    tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
-    path = tmp_path / "s"
-    with subprocess.Popen([sys.executable, "-c", IMPOSTOR, str(path), str(NOBODY)], stdout=subprocess.PIPE) as impostor:
-        assert impostor.stdout is not None
-        assert impostor.stdout.readline()
-        with pytest.raises(StoreError, match="another user"):
-            connect(path)
-        assert not is_listening(path)
-        impostor.kill()
+def test_a_socket_of_another_user_is_not_talked_to() -> None:
+    """A client refuses a socket that someone else put into the folder, and says why."""
+    # Not below the folder of pytest, which each of its runs closes to other users.
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        path = Path(name) / "s"
+        command = [sys.executable, "-c", IMPOSTOR, str(path), str(NOBODY)]
+        # It lives until its input ends.
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as impostor:
+            assert impostor.stdout is not None
+            assert impostor.stdout.readline()
+            with pytest.raises(StoreError, match="another user"):
+                connect(path)
+            assert not is_listening(path)
+            impostor.kill()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")

@@ -1,4 +1,4 @@
-"""Standing in line again: the same URLs wait for the same hosts, in another order, whatever it is."""
+"""Reordering: the same URLs wait for the same hosts, in another order."""
 
 import numpy as np
 from hypothesis import given
@@ -9,7 +9,7 @@ from vedette.adapters.url_store.queues import FRONTS, HostQueues
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, FRONTS - 1)), min_size=1, max_size=60), st.randoms())
 def test_nobody_is_lost_and_the_order_is_the_new_one(rows: list[tuple[int, int]], random: object) -> None:
-    """Those of one host come in the new order, queue by queue; the others, and who is wished for, as before."""
+    """One host's URLs are in the new order, queue by queue; others, and requested ones, stay as before."""
     queues, ids = HostQueues(), np.arange(1, len(rows) + 1, dtype=np.uint32)
     hosts, fronts = (np.array(column) for column in zip(*rows, strict=True))
     queues.append(ids, hosts, fronts.astype(np.uint8))

@@ -1,4 +1,4 @@
-"""A URL that someone waits for overtakes all others of its host, and no one is lost or doubled by it."""
+"""A requested URL overtakes all others of its host, and none is lost or duplicated."""
 
 import numpy as np
 from hypothesis import given
@@ -10,7 +10,7 @@ FRONT = st.integers(0, FRONTS - 1)
 
 
 def filled(fronts: list[int]) -> HostQueues:
-    """One host, ids from 1 on, each in the front queue that the list says."""
+    """One host with ids from 1 on, each in the given front queue."""
     queues = HostQueues()
     ids = np.arange(1, len(fronts) + 1, dtype=np.uint32)
     queues.append(ids, np.zeros(len(fronts), np.int64), np.array(fronts, np.uint8))
@@ -18,7 +18,7 @@ def filled(fronts: list[int]) -> HostQueues:
 
 
 def emptied(queues: HostQueues) -> list[int]:
-    """All ids of the host, the best queue first."""
+    """Return all ids of the host, best queue first."""
     order = []
     while popped := queues.pop([0], None):
         order.append(popped[0].id)
@@ -28,7 +28,7 @@ def emptied(queues: HostQueues) -> list[int]:
 
 @given(st.lists(FRONT, min_size=1, max_size=30), st.lists(st.integers(0, 29), max_size=10))
 def test_what_is_put_first_comes_first_and_the_rest_keeps_its_order(fronts: list[int], picks: list[int]) -> None:
-    """The last one put first leads, and those that were never put first come in the order of their queues."""
+    """The last one put first leads, and the others stay in the order of their queues."""
     queues = filled(fronts)
     plain = emptied(filled(fronts))
     chosen = [pick % len(fronts) + 1 for pick in picks]
@@ -44,7 +44,7 @@ def test_what_is_put_first_comes_first_and_the_rest_keeps_its_order(fronts: list
 
 @given(st.lists(FRONT, min_size=1, max_size=30), st.data())
 def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObject) -> None:
-    """Front queue and number of ids before it there agree with the order in which the queues are emptied."""
+    """Front queue and number of ids before it agree with the order in which the queues are emptied."""
     id_ = data.draw(st.integers(1, len(fronts)))
     queues = filled(fronts)
     place = queues.find_position(id_, 0)
@@ -54,6 +54,6 @@ def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObjec
 
 
 def test_a_place_far_back_is_not_looked_for_without_end() -> None:
-    """A coordinator with a million URLs of one host must not walk all of them for one lookup."""
+    """With a million URLs on one host, a lookup must not walk all of them."""
     queues = filled([0] * 50)
     assert queues.find_position(50, 0, most=10) is None

@@ -33,7 +33,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the state is."""
+    """The path of the state."""
     return tmp_path / "state.db"
 
 
@@ -48,7 +48,7 @@ def connection(path: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.fixture
 def store(connection: sqlite3.Connection) -> UrlStore:
-    """A store that knows nothing."""
+    """An empty store."""
     return UrlStore(connection, epoch=1)
 
 
@@ -58,18 +58,18 @@ def page(number: int) -> str:
 
 
 def tell(store: UrlStore, urls: list[str], priorities: list[int] | None = None, host: str = HOST) -> list[int]:
-    """Links to one host; the ids of the new ones."""
+    """Add links to one host, and return the ids of the new ones."""
     told = LinkBatch(urls, store.intern_hosts([host] * len(urls)), [3] * len(urls), priorities or [0] * len(urls))
     return [int(id_) for id_ in store.add(told, found_s=10.0)]
 
 
 def lease(store: UrlStore, count: int, host: int = 0, until_s: float = 60.0) -> list[LeasedUrl]:
-    """This many URLs of a host, the best first."""
+    """Lease up to this many URLs of a host, best first."""
     return store.lease([host] * count, WORKER, until_s)
 
 
 def test_only_unknown_links_become_rows(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """Links added twice, in one batch or in two, are one row with the data of the first time."""
+    """Links added twice, in one batch or two, are one row with the first data."""
     assert tell(store, [page(1), page(2), page(1)], [4, 5, 6]) == [1, 2]
     assert tell(store, [page(2), page(3)], [7, 7]) == [3]
     rows = connection.execute("SELECT id, partition, host, url, depth, priority, found_s FROM url").fetchall()
@@ -78,7 +78,7 @@ def test_only_unknown_links_become_rows(store: UrlStore, connection: sqlite3.Con
 
 
 def test_ids_and_counts_are_found_by_url(store: UrlStore) -> None:
-    """A known URL tells its id and how often it was named; an unknown one has the id 0."""
+    """A known URL has its id and how often it was linked; an unknown one has id 0."""
     tell(store, [page(1), page(2), page(1)])
     ids = store.find_ids([page(2), page(9), page(1)])
     assert ids.tolist() == [2, 0, 1]
@@ -86,7 +86,7 @@ def test_ids_and_counts_are_found_by_url(store: UrlStore) -> None:
 
 
 def test_best_queue_first_then_first_come(store: UrlStore) -> None:
-    """Without random numbers the best queue is emptied first, and each queue is first in, first out."""
+    """Without randomness the best queue is emptied first, and each queue is first in, first out."""
     tell(store, [page(number) for number in range(6)], [2, 0, 7, 0, 2, 0])
     leased = lease(store, 9)
     assert [one.url for one in leased] == [page(number) for number in (1, 3, 5, 0, 4, 2)]
@@ -94,7 +94,7 @@ def test_best_queue_first_then_first_come(store: UrlStore) -> None:
 
 
 def test_drawn_queues_halve_by_level(store: UrlStore) -> None:
-    """With lots, a queue two levels worse is drawn a quarter as often, and the propensity says so."""
+    """A queue two levels worse is drawn a quarter as often, and the propensity says so."""
     tell(store, [page(number) for number in range(4000)], [1, 3] * 2000)
     leased = store.lease([0] * 2000, WORKER, 60.0, rng_for(1, "test"))
     fronts = Counter(round(one.propensity, 9) for one in leased)
@@ -103,7 +103,7 @@ def test_drawn_queues_halve_by_level(store: UrlStore) -> None:
 
 
 def test_a_url_has_one_lease_at_most(store: UrlStore) -> None:
-    """A leased URL is given to no one else, even if it is added again."""
+    """A leased URL is not leased again, even if it is added again."""
     tell(store, [page(1)])
     assert [one.url for one in lease(store, 2)] == [page(1)]
     tell(store, [page(1)])
@@ -111,7 +111,7 @@ def test_a_url_has_one_lease_at_most(store: UrlStore) -> None:
 
 
 def test_hosts_have_their_own_queues(store: UrlStore) -> None:
-    """Each host gives only its own URLs, and is named as having work while it has some."""
+    """Each host only returns its own URLs, and is listed while it has some."""
     tell(store, [page(1)])
     tell(store, ["https://b.test/1", "https://b.test/2"], host="b.test")
     assert (store.count_waiting(0), store.count_waiting(1), store.hosts_with_work().tolist()) == (1, 2, [0, 1])
@@ -133,7 +133,7 @@ def test_acknowledgement_ends_a_url(store: UrlStore) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_late_acknowledgement_does_not_count(store: UrlStore, *, again: bool) -> None:
-    """After a lease expired, its worker's acknowledgment changes nothing, whoever has the URL by then."""
+    """After a lease has expired, its worker's acknowledgment changes nothing."""
     tell(store, [page(1)])
     (out,) = lease(store, 1, until_s=5.0)
     store.requeue_expired(now_s=5.0)
@@ -145,7 +145,7 @@ def test_late_acknowledgement_does_not_count(store: UrlStore, *, again: bool) ->
 
 
 def test_leases_run_out_by_time(store: UrlStore) -> None:
-    """A lease runs out at its time and not before; its URL then waits behind the others of its queue."""
+    """A lease expires on time and not before; its URL then waits behind the others of its queue."""
     tell(store, [page(1), page(2)])
     lease(store, 1, until_s=5.0)
     assert store.requeue_expired(now_s=4.9).tolist() == []
@@ -154,7 +154,7 @@ def test_leases_run_out_by_time(store: UrlStore) -> None:
 
 
 def test_put_back_keeps_the_priority(store: UrlStore) -> None:
-    """A returned URL waits again in its own queue, and only its worker can return it."""
+    """A returned URL waits in its own queue again, and only its worker can return it."""
     tell(store, [page(1), page(2)], [1, 6])
     out = [one.id for one in lease(store, 2)]
     assert store.release_leases(out, OTHER_WORKER).tolist() == []
@@ -181,7 +181,7 @@ def test_empty_batches(store: UrlStore) -> None:
     ],
 )
 def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: LinkBatch) -> None:
-    """A batch with an unknown host, no such queue or a missing column is refused before it has any effect."""
+    """A batch with an unknown host, queue or missing column is rejected before it has any effect."""
     tell(store, [page(0)])
     with pytest.raises(ValueError, match=r"host|front queue|columns"):
         store.add(told, found_s=0.0)
@@ -189,13 +189,13 @@ def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: LinkBatch) 
 
 
 def own(connection: sqlite3.Connection, partition: int, epoch: int) -> None:
-    """Someone takes over a partition."""
+    """Take over a partition."""
     row = (partition, partition, "other", epoch, 1e9)
     connection.execute("INSERT INTO ownership VALUES (?, ?, ?, ?, ?)", row)
 
 
 def test_stale_epochs_are_refused(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """Once a partition has a newer owner, no kind of write to its hosts goes through; nothing changes."""
+    """Once a partition has a newer owner, all older writes to its hosts are rejected."""
     tell(store, [page(number) for number in range(3)])
     (out,) = lease(store, 1, until_s=5.0)
     connection.commit()
@@ -210,20 +210,20 @@ def test_stale_epochs_are_refused(store: UrlStore, connection: sqlite3.Connectio
         lambda: store.requeue_expired(now_s=9.0),
     ]
     for write in writes:
-        with pytest.raises(StoreError, match="epoch 1 was refused"):
+        with pytest.raises(StoreError, match="write from epoch 1 refused"):
             write()
     assert (connection.execute(rows).fetchone(), store.get_counts()) == before
 
 
 def test_epochs_count_by_partition(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """A newer owner of other partitions, or an owner of the same epoch, stops nothing here."""
+    """A newer owner of other partitions, or one with the same epoch, has no effect."""
     own(connection, (partition_of(HOST) + 1) % 1024, epoch=2)
     own(connection, partition_of(HOST), epoch=1)
     assert tell(store, [page(1)]) == [1]
 
 
 def test_rolled_back_writes_close_the_store(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """After a rollback memory is ahead of the state: the store refuses, and a new one is right."""
+    """After a rollback memory is ahead of the state: the store refuses, and a new one is correct."""
     tell(store, [page(1)])
     connection.commit()
     lease(store, 1)
@@ -235,7 +235,7 @@ def test_rolled_back_writes_close_the_store(store: UrlStore, connection: sqlite3
 
 
 def test_two_writers_are_noticed(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """Of two stores over one state, the one that wrote first is right and the other refuses."""
+    """Of two stores on one state, the one that wrote first continues, and the other refuses."""
     other = UrlStore(connection, epoch=1)
     tell(store, [page(1)])
     with pytest.raises(StoreError, match="another process is writing"):
@@ -243,7 +243,7 @@ def test_two_writers_are_noticed(store: UrlStore, connection: sqlite3.Connection
 
 
 def test_failed_write_closes_the_store(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """When the database refuses a row half way, nothing more is written on top of it."""
+    """If the database rejects a row, nothing more is written on top of it."""
     tell(store, [page(1)])
     connection.execute("CREATE TRIGGER full BEFORE INSERT ON url BEGIN SELECT raise(FAIL, 'disk is full'); END")
     with pytest.raises(sqlite3.DatabaseError, match="disk is full"):
@@ -253,13 +253,13 @@ def test_failed_write_closes_the_store(store: UrlStore, connection: sqlite3.Conn
 
 
 def answers(store: UrlStore) -> object:
-    """All that a store says of itself."""
+    """Return everything that a store reports."""
     hosts = store.hosts_with_work().tolist()
     return store.get_counts(), hosts, [store.count_waiting(host) for host in hosts]
 
 
 def used(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """Some of everything, committed."""
+    """Do some of everything, and commit."""
     tell(store, [page(number) for number in range(300)], [number % 8 for number in range(300)])
     tell(store, [page(number) for number in range(50)])
     out = [one.id for one in lease(store, 100)]
@@ -270,7 +270,7 @@ def used(store: UrlStore, connection: sqlite3.Connection) -> None:
 
 
 def test_rows_alone_make_the_store(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """A store over the rows of another answers as that one did, and goes on with the next id."""
+    """A store from the rows of another reports the same, and continues with the next id."""
     used(store, connection)
     again = UrlStore(connection, epoch=1)
     assert answers(again) == answers(store)
@@ -278,7 +278,7 @@ def test_rows_alone_make_the_store(store: UrlStore, connection: sqlite3.Connecti
 
 
 def test_image_spares_the_scan(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """A file saved at the end has all, even the order of what was put back, which the rows have not."""
+    """A file saved at the end has everything, even the order of returned URLs, which rows don't have."""
     used(store, connection)
     store.save_snapshot(tmp_path / "urls")
     before, order = answers(store), lease(store, 250)
@@ -289,7 +289,7 @@ def test_image_spares_the_scan(store: UrlStore, connection: sqlite3.Connection, 
 
 
 def test_stale_image_gives_only_counts(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """A file from before the last write is not believed, but for how often URLs were named."""
+    """A file from before the last write is only used for link counts."""
     used(store, connection)
     store.save_snapshot(tmp_path / "urls")
     tell(store, [page(1000), page(0)])
@@ -301,7 +301,7 @@ def test_stale_image_gives_only_counts(store: UrlStore, connection: sqlite3.Conn
 
 @pytest.mark.parametrize("cut", [0, 10, 1000, -30, -1])
 def test_broken_image_is_not_needed(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path, cut: int) -> None:
-    """A file that was cut short reads as none."""
+    """A truncated file counts as missing."""
     used(store, connection)
     store.save_snapshot(tmp_path / "urls")
     (tmp_path / "urls").write_bytes((tmp_path / "urls").read_bytes()[:cut])
@@ -309,7 +309,7 @@ def test_broken_image_is_not_needed(store: UrlStore, connection: sqlite3.Connect
 
 
 def test_flipped_bytes_in_an_image(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """Wherever a byte of the file is wrong, the store is still right."""
+    """Wherever a byte of the file is wrong, the store is still correct."""
     used(store, connection)
     store.save_snapshot(tmp_path / "urls")
     whole = (tmp_path / "urls").read_bytes()
@@ -319,7 +319,7 @@ def test_flipped_bytes_in_an_image(store: UrlStore, connection: sqlite3.Connecti
 
 
 def test_image_of_another_state(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """A file of another data folder is not believed, though it be of the same number of writes."""
+    """A file of another data folder is rejected, even with the same number of writes."""
     used(store, connection)
     other = connect(tmp_path / "other.db")
     create_url_tables(other)
@@ -343,7 +343,7 @@ def test_uncommitted_urls_are_not_saved(store: UrlStore, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("loss", ["DELETE FROM url WHERE id = 1", "DELETE FROM host WHERE id = 0"])
 def test_missing_rows_are_noticed(store: UrlStore, connection: sqlite3.Connection, loss: str) -> None:
-    """A state from which a row is gone is reported, not crawled with wrong ids."""
+    """A missing row is reported instead of crawling with wrong ids."""
     tell(store, [page(1), page(2)])
     tell(store, ["https://b.test/"], host="b.test")
     connection.execute(loss)
@@ -374,7 +374,7 @@ for round in range(10_000):
 
 @pytest.mark.parametrize("rounds", [1, 2, 5, 11, 23])
 def test_kill_leaves_a_consistent_store(path: Path, connection: sqlite3.Connection, rounds: int) -> None:
-    """A coordinator killed at work loses nothing that it had committed, and no URL is in two places."""
+    """A coordinator killed at work loses nothing committed, and no URL is in two places."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, path], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child.stdout as lines:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import judge_log
@@ -25,18 +25,20 @@ SPEED = 600.0
 def vedette(*arguments: str, cwd: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd, input=given)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=cwd, input=given
+    )
 
 
 def told(*arguments: str, cwd: Path) -> Any:
-    """What a verb says to machines: one JSON object, nothing else, and exit code 0."""
+    """Return a command's JSON output: one object, nothing else, and exit code 0."""
     done = vedette(*arguments, "--json", cwd=cwd)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return json.loads(done.stdout)
 
 
 def complaint(*arguments: str, cwd: Path, code: int = 2) -> str:
-    """The one line that a person gets who typed something that cannot be done."""
+    """Return the one-line error of an invalid command."""
     done = vedette(*arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
@@ -45,7 +47,7 @@ def complaint(*arguments: str, cwd: Path, code: int = 2) -> str:
 
 
 class _Web(BaseHTTPRequestHandler):
-    """Some pages, a robots.txt with one rule, and a list of requests."""
+    """A few pages, a robots.txt with one rule, and a list of requests."""
 
     pages = {  # noqa: RUF012 - never changed
         "/robots.txt": "User-agent: *\nDisallow: /private/\n",
@@ -68,12 +70,12 @@ class _Web(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Write no log."""
 
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    """A real server on loopback."""
+    """Run a real server on loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
     _Web.asked.clear()
     _Web.agents.clear()
@@ -87,7 +89,7 @@ def site() -> Iterator[str]:
 
 @contextmanager
 def up(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A running ``vedette up``; however the test ends, so does it."""
+    """Run ``vedette up`` until the block ends."""
     command = [sys.executable, "-m", "vedette", "up", "--listen", "127.0.0.1:0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
@@ -96,14 +98,14 @@ def up(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
-            process.communicate(timeout=300)
+            process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
 
 
 def pages_kept(cwd: Path) -> int:
-    """How many pages a folder has; none while there is no folder."""
+    """Return the number of pages in a folder; 0 if there is no folder."""
     done = vedette("status", "--json", cwd=cwd)
     return int(json.loads(done.stdout)["pages"]) if done.returncode == 0 else 0
 
@@ -144,18 +146,18 @@ POLITE = ("--allow-private", "--delay", "10ms")
 def test_what_cannot_be_done_gets_one_line_and_leaves_no_folder(
     arguments: list[str], said: str, tmp_path: Path
 ) -> None:
-    """Exit code 2, one line that says what to type, and nothing is made on disk by a command that did nothing."""
+    """Exit code 2, one line that says what to type, and nothing is created on disk."""
     assert said in complaint(*arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path) -> None:
-    """First the folder, the address, how to stop, what to try; a second one is refused; Ctrl-C ends with a summary."""
+def test_up_prints_its_addresses_and_locks_its_folder(site: str, tmp_path: Path) -> None:
+    """It prints folder, address, how to stop and what to try; a second one is refused; Ctrl-C prints a summary."""
     with up(site, *POLITE, "--data", "kept", cwd=tmp_path) as process:
         patiently((tmp_path / "kept" / "keeper.sock").exists)
         assert "in use by another vedette" in complaint("up", "--data", "kept", cwd=tmp_path, code=1)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=300)
+        out, _ = process.communicate(timeout=PATIENCE_S)
     lines = out.splitlines()
     assert lines[0].split() == ["Data", "kept"]
     assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])
@@ -166,7 +168,7 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
 
 
 def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, tmp_path: Path) -> None:
-    """Pages, known URLs, refusals and sites agree, and each says whether something runs."""
+    """Pages, known URLs, refusals and sites agree, and each says whether a crawl is running."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
         # Numbers of the queue are written every second.
@@ -184,8 +186,8 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
     assert "disallowed by robots.txt: 1" in words
 
 
-def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> None:
-    """A fetched page, a disallowed one, one behind a dropped parameter, an unknown one, and one of no site."""
+def test_explain_shows_decisions_with_reasons(site: str, tmp_path: Path) -> None:
+    """Covers a fetched page, a disallowed one, one with a dropped parameter, an unknown one, and one on no site."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: "/gone" in _Web.asked)
         patiently(lambda: told("status", cwd=tmp_path)["urls_waiting"] == 0)
@@ -207,8 +209,8 @@ def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> Non
     assert "vedette sites add" in vedette("explain", "https://example.org/", cwd=tmp_path).stdout
 
 
-def test_words_from_the_web_cannot_steer_the_terminal(site: str, tmp_path: Path) -> None:
-    """A title with control characters is shown without them."""
+def test_control_characters_from_the_web_are_removed(site: str, tmp_path: Path) -> None:
+    """Control characters in a title are removed."""
     vedette("sites", "add", site, cwd=tmp_path)
     fetched = vedette("fetch", site + "a", *POLITE, cwd=tmp_path).stdout
     explained = vedette("explain", site + "a", cwd=tmp_path).stdout
@@ -217,8 +219,8 @@ def test_words_from_the_web_cannot_steer_the_terminal(site: str, tmp_path: Path)
     assert not [each for each in fetched + explained if each != "\n" and not each.isprintable()]
 
 
-def test_fetch_without_a_running_tree_asks_for_just_that(site: str, tmp_path: Path) -> None:
-    """robots.txt and the page, nothing else that waits; the second time it is the same page."""
+def test_fetch_without_a_running_crawler_requests_only_the_page(site: str, tmp_path: Path) -> None:
+    """Only robots.txt and the page are requested; the second time the page is the same."""
     vedette("sites", "add", site, cwd=tmp_path)
     (first,) = told("fetch", site + "new", *POLITE, cwd=tmp_path)["urls"]
     assert (first["status"], first["title"], first["had"]) == (200, "Unlinked", False)
@@ -228,8 +230,8 @@ def test_fetch_without_a_running_tree_asks_for_just_that(site: str, tmp_path: Pa
     assert told("explain", site, cwd=tmp_path)["known"]["standing"] == "waiting"
 
 
-def test_fetch_says_what_it_may_not_do(site: str, tmp_path: Path) -> None:
-    """A disallowed page is refused with the line of robots.txt, one of no site with how to add it; exit codes tell."""
+def test_fetch_explains_refusals(site: str, tmp_path: Path) -> None:
+    """A disallowed page is refused with the line of robots.txt, an unknown site with how to add it, with exit codes."""
     vedette("sites", "add", site, cwd=tmp_path)
     refused = vedette("fetch", site + "private/x", *POLITE, cwd=tmp_path)
     assert refused.returncode == 1
@@ -240,7 +242,7 @@ def test_fetch_says_what_it_may_not_do(site: str, tmp_path: Path) -> None:
 
 
 def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
-    """Added, paused, resumed and removed while it runs: each holds at once, and fetch goes by it."""
+    """Sites can be added, paused, resumed and removed while it runs; changes apply at once, and fetch obeys them."""
     vedette("sites", "add", "127.0.0.9", "--data", "d", cwd=tmp_path)
     vedette("sites", "pause", "127.0.0.9", "--data", "d", cwd=tmp_path)
     with up(*POLITE, "--data", "d", cwd=tmp_path):
@@ -260,7 +262,7 @@ def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
 
 
 def test_sites_survive_export_and_import(tmp_path: Path) -> None:
-    """What one folder exports, another imports, settings, pauses and places of secrets included."""
+    """One folder's export can be imported into another, including settings, pauses and the location of secrets."""
     options = ["--scope", "prefix", "--exclude", "*.zip$", "--delay", "2s", "--hours", "22:00-06:00"]
     owned = ["--bytes-per-s", "100kB", "--ignore-robots", "I-OWN-THIS-SITE", "--secrets", "env:WIKI"]
     read = ["--change", "links", "--overrule", "spam,trap"]
@@ -280,7 +282,7 @@ def test_sites_survive_export_and_import(tmp_path: Path) -> None:
 
 
 def test_settings_of_a_site_survive_another_up(site: str, tmp_path: Path) -> None:
-    """Naming a site again does not take back what was set for it, nor resume it."""
+    """Naming a site again neither resets its settings nor resumes it."""
     vedette("sites", "add", site, "--exclude", "/b*", cwd=tmp_path)
     vedette("sites", "pause", site, cwd=tmp_path)
     with up(site, *POLITE, cwd=tmp_path):
@@ -290,8 +292,8 @@ def test_settings_of_a_site_survive_another_up(site: str, tmp_path: Path) -> Non
     assert _Web.asked == []
 
 
-def test_a_wish_in_a_made_web_breaks_no_rule_of_politeness(tmp_path: Path) -> None:
-    """Pages fetched on request while the crawl runs respect its host's delay."""
+def test_requested_fetches_are_polite(tmp_path: Path) -> None:
+    """Pages fetched on request during a crawl respect the host's delay."""
     log = tmp_path / "access.log"
     with start_server("made:tiny", seed=3, speed=SPEED, log_path=log) as web:
         (tmp_path / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
@@ -312,17 +314,17 @@ def test_a_wish_in_a_made_web_breaks_no_rule_of_politeness(tmp_path: Path) -> No
 
 
 def fetched(urls: list[str], cwd: Path) -> str:
-    """What ``vedette fetch`` says to machines; nothing if the crawler is too busy to take a wish."""
+    """Return the JSON output of ``vedette fetch``; nothing if the crawler is too busy."""
     return vedette("fetch", *urls, "--patience", "20s", "--json", cwd=cwd).stdout
 
 
 def times(folder: Path) -> dict[str, int]:
-    """When each file was last written; SQLite creates and removes its own beside the state while someone reads."""
+    """Return when each file was last written, without the temporary files that SQLite creates for readers."""
     return {entry.name: entry.stat().st_mtime_ns for entry in folder.iterdir() if "state.db-" not in entry.name}
 
 
-def test_a_look_at_an_ended_crawl_writes_nothing(site: str, tmp_path: Path) -> None:
-    """Neither status nor explain of an ended crawl changes anything in its folder."""
+def test_status_and_explain_of_a_finished_crawl_write_nothing(site: str, tmp_path: Path) -> None:
+    """Neither status nor explain changes anything in the folder of a finished crawl."""
     vedette("sites", "add", site, cwd=tmp_path)
     vedette("fetch", site, *POLITE, cwd=tmp_path)
     folder = tmp_path / "vedette-data"
@@ -335,7 +337,7 @@ def test_a_look_at_an_ended_crawl_writes_nothing(site: str, tmp_path: Path) -> N
 def test_sites_of_the_file_are_crawled_and_follow_it(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file with a site needs no arguments; a variable goes before it; what the file does not name stays."""
+    """With a site in the file, no arguments are needed; a variable takes precedence; other settings stay."""
     file = tmp_path / "vedette.toml"
     file.write_text(f'[store]\ndata = "there"\n[[site]]\nstart = "{site}"\nallow_private = true\ndelay = "10ms"\n')
     monkeypatch.setenv("VEDETTE_STORE_DATA", "here")
@@ -350,7 +352,7 @@ def test_sites_of_the_file_are_crawled_and_follow_it(
 
 
 def test_a_contact_that_is_set_while_it_runs_is_sent(site: str, tmp_path: Path) -> None:
-    """The next request names it; a contact on the next command line takes its place."""
+    """The next request contains it; a contact on the next command line replaces it."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: pages_kept(tmp_path) >= 3)
         assert vedette("set", "crawl.contact", "ops@example.org", cwd=tmp_path).returncode == 0

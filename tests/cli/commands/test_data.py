@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, SITE, URLS, Fetches, opened, write_sample
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.archive.retention import Retention, RetentionPolicy
 from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, read_answer, scan_warc
@@ -36,11 +37,11 @@ sys.stdin.read()
 def vedette(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, input=stdin)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, input=stdin)
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    """The JSON object of a run that succeeded."""
+    """Return the JSON object of a successful run."""
     assert done.returncode == 0, done.stderr
     numbers: dict[str, Any] = json.loads(done.stdout)
     return numbers
@@ -48,14 +49,14 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with the sample in it."""
+    """A data folder with the sample."""
     write_sample(tmp_path / "data")
     return tmp_path / "data"
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    """A data folder that has sites and nothing else."""
+    """A data folder with sites only."""
     with opened(tmp_path / "empty") as state:
         for site in (SITE, OTHER):
             state.store.save_site(SiteRow(site, paused=False, added_s=NOW_S))
@@ -69,7 +70,7 @@ def archive(
     head: bytes = b"HTTP/1.1 200 OK",
     method: bytes = b"GET",
 ) -> Path:
-    """A WARC file of someone's."""
+    """A WARC file from elsewhere."""
     folder.mkdir(exist_ok=True)
     with closing(WarcWriter(folder, "theirs", "test")) as writer:
         for url, body in pages:
@@ -79,7 +80,7 @@ def archive(
 
 
 def copies(folder: Path) -> dict[str, bytes]:
-    """The archived copy of every page."""
+    """Return the archived copy of every page."""
     found = {}
     with opened(folder) as state:
         for url, page in state.store.iter_pages():
@@ -93,7 +94,7 @@ def copies(folder: Path) -> dict[str, bytes]:
 
 
 def test_urls_are_written_one_a_line(folder: Path, tmp_path: Path) -> None:
-    """In the order in which they were found, to standard output or to a file that is not overwritten."""
+    """URLs are in the order of discovery, on standard output or in a file that is not overwritten."""
     target = tmp_path / "urls.txt"
     assert vedette("export", "urls", "--data", folder).stdout.splitlines() == list(URLS)
     assert vedette("export", "urls", "--data", folder, "--to", target).returncode == 0
@@ -103,7 +104,7 @@ def test_urls_are_written_one_a_line(folder: Path, tmp_path: Path) -> None:
     assert "already exists" in again.stderr
 
 
-def test_urls_as_json_say_where_they_stand(folder: Path) -> None:
+def test_urls_as_json_have_their_state(folder: Path) -> None:
     """Each line is an object with state, times and reason, without unknown fields."""
     lines = [json.loads(line) for line in vedette("export", "urls", "--json", "--data", folder).stdout.splitlines()]
     assert [line["url"] for line in lines] == list(URLS)
@@ -114,8 +115,8 @@ def test_urls_as_json_say_where_they_stand(folder: Path) -> None:
     assert not {"status", "fetched_s", "note"} & waiting.keys()
 
 
-def test_a_url_that_waits_again_is_said_to_wait(folder: Path) -> None:
-    """The last word on a URL counts, also where it was fetched before."""
+def test_a_url_that_waits_again_is_shown_as_waiting(folder: Path) -> None:
+    """The latest state of a URL counts, even if it was fetched before."""
     with opened(folder) as state:
         state.urls.requeue(state.urls.find_ids(URLS[:1]).tolist(), priority=1)
     first = json.loads(vedette("export", "urls", "--json", "--data", folder).stdout.splitlines()[0])
@@ -123,7 +124,7 @@ def test_a_url_that_waits_again_is_said_to_wait(folder: Path) -> None:
 
 
 def test_the_archive_is_one_valid_file(folder: Path, tmp_path: Path) -> None:
-    """Everything that was acknowledged is in it, as the tools of the field see it, and nothing else."""
+    """It contains everything acknowledged and nothing else, according to standard tools."""
     with opened(folder) as state, Fetches(state) as fetches:
         fetches.page(f"https://{HOST}/new", b"new")
     with next((folder / "warc").iterdir()).open("ab") as file:
@@ -142,7 +143,7 @@ def test_the_archive_is_one_valid_file(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_latest_versions_alone(folder: Path, tmp_path: Path) -> None:
-    """Of a page that was fetched twice only the second version is written."""
+    """If a page was fetched twice, only the second version is written."""
     with opened(folder) as state, Fetches(state) as fetches:
         state.urls.requeue(state.urls.find_ids(URLS[:1]).tolist(), priority=1)
         fetches.page(URLS[0], b"second version")
@@ -155,8 +156,8 @@ def test_the_latest_versions_alone(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("latest", [(), ("--latest",)])
-def test_what_is_missing_from_the_archive_is_named(folder: Path, tmp_path: Path, latest: tuple[str, ...]) -> None:
-    """Exit code 1, and a line for each thing that is not there."""
+def test_items_missing_from_the_archive_are_listed(folder: Path, tmp_path: Path, latest: tuple[str, ...]) -> None:
+    """Exit code 1, and a line for each missing item."""
     next((folder / "warc").iterdir()).unlink()
     done = vedette("export", "warc", *latest, "--data", folder, "--to", tmp_path / "x.warc.gz")
     assert done.returncode == 1
@@ -164,7 +165,7 @@ def test_what_is_missing_from_the_archive_is_named(folder: Path, tmp_path: Path,
 
 
 def test_a_copy_that_was_given_up_is_explained(folder: Path) -> None:
-    """With a size limit pages may lose their copy, and ``explain`` says why."""
+    """With a size limit, pages may lose their copy, and ``explain`` says why."""
     with opened(folder) as state, Fetches(state) as fetches:
         fetches.page(f"https://{HOST}/new", b"new")
         retention = Retention(state, RetentionPolicy(keep_s=0.0, max_bytes=1), "test")
@@ -178,7 +179,7 @@ def test_a_copy_that_was_given_up_is_explained(folder: Path) -> None:
 
 
 def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
-    """Those that belong to a site wait, once each, in the spelling of the site; the others are counted."""
+    """URLs of a site are queued once each, in normalized form; the others are counted."""
     path = tmp_path / "list.txt"
     lines = [*URLS[:2], "# a comment", "", f"{URLS[1]}&utm_source=x", "https://elsewhere.test/", "mailto:me", "\ufffd"]
     path.write_text("\n".join(lines))
@@ -190,7 +191,7 @@ def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
 
 
 def test_exported_urls_can_be_imported(folder: Path, empty: Path) -> None:
-    """One folder's export is another's import, also from standard input; URLs that the site excludes stay out."""
+    """One folder's export can be imported into another, also from standard input, except for excluded URLs."""
     lines = vedette("export", "urls", "--data", folder).stdout
     assert told(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))["urls"] == len(URLS) - 1
     again = told(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))
@@ -198,7 +199,7 @@ def test_exported_urls_can_be_imported(folder: Path, empty: Path) -> None:
 
 
 def test_pages_of_an_archive_become_pages(empty: Path, tmp_path: Path) -> None:
-    """As if fetched then: copy, title, links, digest and date; their URLs are not fetched again, others wait."""
+    """Copy, title, links, digest and date are as if fetched then; these URLs are not fetched again, others wait."""
     page = b"<title>Caf\xc3\xa9</title><a href=/linked>x</a><a href=https://elsewhere.test/>y</a>"
     path = archive(tmp_path / "theirs", (URLS[0], page), (f"{OTHER.start}b", b"b"), ("https://elsewhere.test/", b"c"))
     done = told(vedette("import", "warc", path, "--data", empty, "--json"))
@@ -215,8 +216,8 @@ def test_pages_of_an_archive_become_pages(empty: Path, tmp_path: Path) -> None:
         assert linked
 
 
-def test_what_waits_keeps_its_order_when_others_are_imported(empty: Path, tmp_path: Path) -> None:
-    """An import takes nothing else out of the queue of a host."""
+def test_an_import_keeps_the_order_of_waiting_urls(empty: Path, tmp_path: Path) -> None:
+    """An import does not reorder other URLs in a host's queue."""
     urls = [f"https://{HOST}/{number}" for number in range(10)]
     with opened(empty) as state, Fetches(state) as fetches:
         fetches.know(*urls)
@@ -229,8 +230,8 @@ def test_what_waits_keeps_its_order_when_others_are_imported(empty: Path, tmp_pa
         state.urls.requeue_expired(float("inf"))
 
 
-def test_what_is_at_hand_and_younger_stays(folder: Path, tmp_path: Path) -> None:
-    """An older version does not replace a younger one; a younger one does, and a failed URL gets its page."""
+def test_an_import_replaces_only_older_versions(folder: Path, tmp_path: Path) -> None:
+    """An older version does not replace a newer one; a newer one does, and a failed URL gets its page."""
     with opened(folder) as state:
         state.store.save_site(SiteRow(OTHER, paused=False, added_s=NOW_S))
     old = archive(tmp_path / "old", (URLS[0], b"old"))
@@ -250,8 +251,8 @@ def test_what_is_at_hand_and_younger_stays(folder: Path, tmp_path: Path) -> None
         assert state.store.get_note(4) is None
 
 
-def test_a_damaged_archive_gives_what_is_good_and_names_the_rest(empty: Path, tmp_path: Path) -> None:
-    """One record spoilt and the end cut off: the other pages are taken, each fault is named with its place."""
+def test_a_damaged_archive_is_imported_as_far_as_possible(empty: Path, tmp_path: Path) -> None:
+    """If one record is damaged and the end is missing, the other pages are imported, and each fault is listed."""
     noise = random.Random(1)  # noqa: S311 - filler
     pages = [(f"https://{HOST}/{number}", noise.randbytes(500)) for number in range(5)]
     path = archive(tmp_path / "theirs", *pages)
@@ -274,7 +275,7 @@ def test_a_damaged_archive_gives_what_is_good_and_names_the_rest(empty: Path, tm
 
 @pytest.mark.parametrize("content", [b"", b"this is no archive\n" * 1000, b"\x1f\x8b\x08" + bytes(500)])
 def test_a_file_that_is_no_archive(empty: Path, tmp_path: Path, content: bytes) -> None:
-    """Nothing is taken and nothing breaks; where there was something, it is named and the exit code is 1."""
+    """Nothing is imported and nothing fails; unusable content is listed, with exit code 1."""
     path = tmp_path / "odd.warc.gz"
     path.write_bytes(content)
     done = vedette("import", "warc", path, "--data", empty)
@@ -284,7 +285,7 @@ def test_a_file_that_is_no_archive(empty: Path, tmp_path: Path, content: bytes) 
 
 
 def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> None:
-    """A failure of the server, an answer without content, one dated in the future, and one to a form."""
+    """This includes server errors, empty responses, future dates, and responses to a form."""
     failed = archive(tmp_path / "a", (URLS[0], b"sorry"), head=b"HTTP/1.1 503 Busy")
     same = archive(tmp_path / "b", (URLS[0], b""), head=b"HTTP/1.1 304 Not Modified")
     future = archive(tmp_path / "c", (URLS[0], b"x"), at_s=NOW_S * 3)
@@ -301,15 +302,15 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
 
 
 def test_an_archived_robots_txt_is_no_page(empty: Path, tmp_path: Path) -> None:
-    """Crawlers archive the file with the pages; one of that name in a folder is a page like any other."""
+    """Crawlers archive robots.txt with the pages; a file of that name in a folder is an ordinary page."""
     rules, page = (f"https://{HOST}/robots.txt", b"User-agent: *"), (f"https://{HOST}/docs/robots.txt", b"About it.")
     done = told(vedette("import", "warc", archive(tmp_path / "theirs", rules, page), "--data", empty, "--json"))
     assert (done["pages"], done["passed_over"]) == (1, {"robots.txt": 1})
     assert list(copies(empty)) == [page[0]]
 
 
-def test_an_archive_goes_round(empty: Path, tmp_path: Path) -> None:
-    """What one folder exports another imports, and then has the same copies of the same dates."""
+def test_an_exported_archive_can_be_imported(empty: Path, tmp_path: Path) -> None:
+    """An import of an exported archive has the same copies with the same dates."""
     theirs, path = tmp_path / "theirs", tmp_path / "round.warc.gz"
     with opened(theirs) as state, Fetches(state) as fetches:
         for number in range(300):
@@ -325,7 +326,7 @@ def test_an_archive_goes_round(empty: Path, tmp_path: Path) -> None:
 
 
 def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> None:
-    """While something runs on the folder, one line says to stop it; without sites, to name one."""
+    """If the folder is in use, one line says to stop the process; without sites, to add one."""
     path = tmp_path / "list.txt"
     path.write_text(URLS[0])
     with subprocess.Popen(
@@ -362,7 +363,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
 def test_a_wrong_line_gets_one_line_that_helps(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is printed but one line, and nothing is made."""
+    """The only output is one line, and nothing is created."""
     monkeypatch.chdir(tmp_path)
     done = vedette(*arguments)
     assert done.returncode in {1, 2}
@@ -376,7 +377,7 @@ def test_a_wrong_line_gets_one_line_that_helps(
 
 
 def test_a_backup_is_made_and_restored(folder: Path, tmp_path: Path) -> None:
-    """Both commands say what they copied, and refuse to overwrite."""
+    """Both commands report what they copied, and refuse to overwrite."""
     made = told(vedette("backup", tmp_path / "backup", "--data", folder, "--json"))
     put_back = told(vedette("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json"))
     assert (made["pages"], made["missing"]) == (put_back["pages"], put_back["missing"]) == (2, [])

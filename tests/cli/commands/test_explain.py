@@ -6,7 +6,7 @@ from vedette.cli.commands.explain import refresh_lines
 
 
 def told(**changed: Any) -> dict[str, Any]:
-    """What ``runtime.explain.decisions`` tells of a page that was fetched twice."""
+    """Return what ``runtime.explain.decisions`` reports about a page that was fetched twice."""
     rates = {"rate_d": 1 / 3, "rate_low_d": 1 / 9, "rate_high_d": 1.0}
     facts = {"policy": "expected-gain", "reason": "", **rates, "chance": 0.4, "worth": 0.25, "price": 0.5}
     brought = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "changed main text"}
@@ -14,7 +14,7 @@ def told(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_page_that_changes_now_and_then() -> None:
-    """Its rate with both ends, probability, worth and price, the last fetch's gain, and what counts as a change."""
+    """Shows the rate with its interval, probability, worth, price, the last gain, and what counts as a change."""
     lines = list(refresh_lines(told()))
     assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Last", "Counts"]
     assert "about every 3 days (between 1 and 9)" in lines[0]
@@ -25,8 +25,8 @@ def test_a_page_that_changes_now_and_then() -> None:
     assert "changed main text" in lines[4]
 
 
-def test_what_is_not_known_is_not_told() -> None:
-    """A policy that says neither rate nor worth, and a page that another rule has."""
+def test_unknown_values_are_left_out() -> None:
+    """Covers a policy without rate or worth, and a page with another rule."""
     assert list(refresh_lines(None)) == []
     silent = told(rate_d=None, chance=None, worth=None, counts=None)
     assert [line[:10].strip() for line in refresh_lines(silent)] == ["Last"]

@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from tests.tree_runs import PATIENCE_S
 
 PLACES = ("old mill", "north light", "west gate", "quiet pier", "new dock", "deep bay", "long quay", "far cape")
 SEA = ("anchor", "basin", "cable", "davit", "ensign", "fathom", "galley", "halyard", "island", "jetty", "keel", "mast")
 
 
 def prose(thing: str) -> str:
-    """A text that is like no other with another thing in it."""
+    """Return a text that is unlike any other with a different topic."""
     return " ".join(f"The {thing} of the {place} stands behind a wall of {thing} and stone." for place in PLACES)
 
 
 def item(number: int) -> str:
-    """Words that few other items have in this order."""
+    """Return words that few other items have in this order."""
     step = 3 + number // len(SEA)
     return " ".join(f"{SEA[(number * 7 + i * step) % 12]} {SEA[(number * 3 + i * i) % 12]}" for i in range(60))
 
@@ -52,12 +53,12 @@ def pdf(text: str) -> bytes:
 
 
 def linked(*paths: str) -> str:
-    """Links to these paths."""
+    """Return links to these paths."""
     return "".join(f"<a href='{path}'>on</a> " for path in paths)
 
 
 class _Web(BaseHTTPRequestHandler):
-    """A page of each kind, a calendar without end, and a shop that links each item under two spellings."""
+    """A page of each kind, an endless calendar, and a shop that links each item under two spellings."""
 
     pages: ClassVar[dict[str, str | bytes]] = {
         "/": f"<title>Home</title><p>{prose('lamp')}</p>"
@@ -98,12 +99,12 @@ class _Web(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Write no log."""
 
 
 @contextmanager
 def served() -> Iterator[str]:
-    """A real server on loopback."""
+    """Run a real server on loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
     _Web.edition.clear()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -117,27 +118,27 @@ def served() -> Iterator[str]:
 
 
 def vedette(*arguments: str, cwd: Path) -> str:
-    """What the real program says to people."""
+    """Return the program's output for people."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
 def told(*arguments: str, cwd: Path) -> Any:
-    """What it says to machines."""
+    """Return its JSON output."""
     return json.loads(vedette(*arguments, "--json", cwd=cwd))
 
 
 def crawl(start: str, cwd: Path, *more: str) -> None:
-    """Until nothing is left, or enough is here; without pauses, since it is our own server."""
+    """Crawl until nothing is left or the limit is reached, without delays, since the server is ours."""
     (cwd / "vedette.toml").write_text('[crawl]\ndelay = "1ms"\naddress_delay = "1ms"\nbrowser = "none"\n')
     vedette("crawl", start, "--allow-private", "--quiet", *more, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A folder in which each page was fetched once, and its site, which still answers; tests change neither."""
+    """A folder in which each page was fetched once, and its running site; tests change neither."""
     folder = tmp_path_factory.mktemp("read")
     with served() as site:
         crawl(site, folder)
@@ -145,12 +146,12 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 
 
 def objections(page: Any) -> list[str]:
-    """The names of what speaks against indexing a page."""
+    """Return the names of a page's objections to indexing."""
     return [each["name"] for each in page["index"]["objections"]]
 
 
-def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
-    """Language, charset, words, date and description of a page, and that it may be indexed."""
+def test_the_content_of_a_page_is_shown(read: tuple[str, Path]) -> None:
+    """Shows language, charset, words, date and description of a page, and that it may be indexed."""
     site, cwd = read
     page = told("explain", f"{site}story", cwd=cwd)
     content = page["content"]
@@ -163,8 +164,8 @@ def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
     assert page["change"] is None
 
 
-def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[str, Path]) -> None:
-    """The page that its copy names as canonical represents both, and the copy says why it is not in the index."""
+def test_copies_name_each_other_and_the_canonical_page(read: tuple[str, Path]) -> None:
+    """The page that its copy names as canonical represents both, and the copy says why it is not indexed."""
     site, cwd = read
     original, copy = (told("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
     assert copy["content"]["canonical"] == f"{site}story"
@@ -178,8 +179,8 @@ def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[st
     assert "represents 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
 
 
-def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, Path]) -> None:
-    """Something of its own makes a page worth finding; only what says the same word for word is left out."""
+def test_a_near_copy_is_searchable_and_names_the_canonical_page(read: tuple[str, Path]) -> None:
+    """A page with content of its own is indexed; only word-for-word copies are left out."""
     site, cwd = read
     page = told("explain", f"{site}story/more", cwd=cwd)
     assert page["copies"]["stands"] == f"{site}story"
@@ -187,8 +188,8 @@ def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, P
     assert "in the index: no objections" in vedette("explain", f"{site}story/more", cwd=cwd)
 
 
-def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:
-    """In plain words, with a command that names every judgment against it."""
+def test_a_page_that_needs_javascript_is_explained(read: tuple[str, Path]) -> None:
+    """The output has a plain reason, and a command that overrules every judgment against the page."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
     assert "; text or links are missing without JavaScript" in words
@@ -197,13 +198,13 @@ def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple
 
 
 def test_a_noindex_is_the_authors_word_and_not_ours_to_overrule(read: tuple[str, Path]) -> None:
-    """The marks are shown, the reason is the author's, and no command is offered."""
+    """The directives are shown, the reason is the author's, and no command is suggested."""
     site, cwd = read
     page = told("explain", f"{site}hidden", cwd=cwd)
     assert page["content"]["marks"] == ["noindex", "max-snippet:80"]
     assert page["index"]["would"] is False
     words = vedette("explain", f"{site}hidden", cwd=cwd)
-    assert "its author asks not to index it" in words
+    assert "its author asks search engines not to index it" in words
     assert "overrule" not in words
 
 
@@ -211,7 +212,7 @@ def test_a_noindex_is_the_authors_word_and_not_ours_to_overrule(read: tuple[str,
 def test_documents_and_pages_that_are_not_there(
     read: tuple[str, Path], path: str, kind: str, against: list[str]
 ) -> None:
-    """A PDF is read like a page; a page that says that it does not exist is taken at its word."""
+    """A PDF is read like a page; a page that says it does not exist counts as missing."""
     site, cwd = read
     page = told("explain", site + path, cwd=cwd)
     assert (page["page"]["status"], page["page"]["kind"]) == (200, kind)
@@ -220,14 +221,14 @@ def test_documents_and_pages_that_are_not_there(
 
 
 def held_of(cwd: Path) -> list[str]:
-    """The URLs that are held back."""
+    """Return the URLs that are held back."""
     lines = vedette("export", "urls", "--json", cwd=cwd).splitlines()
     rows = [json.loads(line) for line in lines]
     return [row["url"] for row in rows if row["state"] == "refused" and "trap" in row["note"]]
 
 
-def test_a_calendar_without_end_is_held_back_and_says_until_when(read: tuple[str, Path]) -> None:
-    """It ends by itself; the rest has a reason, the yield of similar pages, and a command."""
+def test_an_endless_calendar_is_held_back_and_explained(read: tuple[str, Path]) -> None:
+    """The crawl ends; held-back URLs have a reason, the yield of similar pages, and a command."""
     site, cwd = read
     first, *_ = held_of(cwd)
     page = told("explain", first, cwd=cwd)
@@ -239,8 +240,8 @@ def test_a_calendar_without_end_is_held_back_and_says_until_when(read: tuple[str
     assert f"vedette fetch {first}" in words
 
 
-def test_status_counts_what_reading_found(read: tuple[str, Path]) -> None:
-    """Copies, objections and held-back URLs are counted for the folder, in words and as JSON."""
+def test_status_counts_findings_about_content(read: tuple[str, Path]) -> None:
+    """Copies, objections and held-back URLs are counted for the folder, as text and as JSON."""
     _, cwd = read
     reading = told("status", cwd=cwd)["reading"]
     assert reading["held"] == len(held_of(cwd))
@@ -249,8 +250,8 @@ def test_status_counts_what_reading_found(read: tuple[str, Path]) -> None:
     assert f"Held back {reading['held']} URLs" in vedette("status", cwd=cwd)
 
 
-def test_nothing_is_said_of_reading_where_nothing_was_read(tmp_path: Path) -> None:
-    """A folder without pages has no such line, and a page that is gone no content."""
+def test_folders_without_pages_have_no_line_about_content(tmp_path: Path) -> None:
+    """A folder without pages has no such line, and a missing page has no content."""
     with served() as site:
         vedette("sites", "add", site, cwd=tmp_path)
         assert "Reading" not in vedette("status", cwd=tmp_path)
@@ -261,7 +262,7 @@ def test_nothing_is_said_of_reading_where_nothing_was_read(tmp_path: Path) -> No
 
 
 def test_an_overruled_trap_is_fetched_on(tmp_path: Path) -> None:
-    """What was held back waits again at once, more of the calendar is fetched, and what it lacks counts no more."""
+    """Held-back URLs are queued at once, more of the calendar is fetched, and its objections no longer count."""
     with served() as site:
         crawl(site, tmp_path)
         before = held_of(tmp_path)
@@ -277,8 +278,8 @@ def test_an_overruled_trap_is_fetched_on(tmp_path: Path) -> None:
     assert all(each["overruled"] for each in thin)
 
 
-def test_the_last_change_is_told_by_the_rule_of_the_site(tmp_path: Path) -> None:
-    """Another text and one more link: the share that changed, the links, and what counts for this site."""
+def test_the_last_change_is_shown_by_the_rule_of_the_site(tmp_path: Path) -> None:
+    """With another text and one more link, it shows the changed share, the links, and what counts for this site."""
     with served() as site:
         vedette("sites", "add", site, "--change", "text", cwd=tmp_path)
         vedette("fetch", f"{site}story", "--allow-private", cwd=tmp_path)
@@ -290,8 +291,8 @@ def test_the_last_change_is_told_by_the_rule_of_the_site(tmp_path: Path) -> None
     assert "1 links added" in change["why"] or "1 link added" in change["why"]
 
 
-def test_a_learned_spelling_is_told_with_its_rule_and_can_be_overruled(tmp_path: Path) -> None:
-    """After some pairs of copies the parameter is known to mean nothing: of a new URL the other spelling is fetched."""
+def test_a_learned_rule_is_shown_and_can_be_overruled(tmp_path: Path) -> None:
+    """After some pairs of copies the parameter is known to be irrelevant, and the other spelling is fetched."""
     with served() as site:
         vedette("sites", "add", f"{site}shop", "--overrule", "trap", cwd=tmp_path)
         crawl(f"{site}shop", tmp_path)

@@ -1,4 +1,4 @@
-"""Recorded queries on the command line: over a real folder with an ingested log."""
+"""Recorded queries on the command line, with a real folder and an ingested log."""
 
 import json
 import os
@@ -26,7 +26,7 @@ VISITORS = tuple(f"{number:016x}" for number in range(1, 40))
 
 
 class Done(NamedTuple):
-    """How a command line ended."""
+    """The result of a command line."""
 
     returncode: int
     stdout: str
@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
 
 def vedette(*arguments: str, cwd: Path) -> Done:
-    """Run a command line in this process, which spares the start of another one; no one sits at a terminal."""
+    """Run a command line in this process, without a terminal, to save the startup time."""
     out, err, before = StringIO(), StringIO(), sys.stdin
     sys.stdin = StringIO("")
     try:
@@ -46,21 +46,21 @@ def vedette(*arguments: str, cwd: Path) -> Done:
 
 
 def told(*arguments: str, cwd: Path) -> Any:
-    """What it says to machines: one JSON object."""
+    """Return its JSON output: one object."""
     done = vedette(*arguments, "--json", cwd=cwd)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def complaint(*arguments: str, cwd: Path) -> str:
-    """The one line that a person gets who typed something that cannot be done."""
+    """Return the one-line error of an invalid command."""
     done = vedette(*arguments, cwd=cwd)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
     return done.stderr
 
 
 def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: str = "") -> SearchEvent:
-    """A search as a server writes it down."""
+    """A search as a server records it."""
     at_s = time() - days_ago * DAY_S
     shown = (ShownResult(7, 1, 2.5),) if total else ()
     visitor = VISITORS[number % len(VISITORS)]
@@ -68,7 +68,7 @@ def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: s
 
 
 def a_month() -> list[SearchEvent]:
-    """Thirty days of searches for tides, on the last day for a storm, a few times without results for ferries."""
+    """Thirty days of searches for tides, for a storm on the last day, and a few without results for ferries."""
     usual = [f"low tide {number % 7}" for number in range(300)]
     searches = [search(number, words, 1.0 + number / 10) for number, words in enumerate(usual)]
     searches += [search(1000 + number, "storm warning", number / 100) for number in range(40)]
@@ -78,7 +78,7 @@ def a_month() -> list[SearchEvent]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The path of a data folder with recorded searches; it is read and copied, never changed."""
+    """The path of a data folder with recorded searches; it is copied, never changed."""
     place = tmp_path_factory.mktemp("recorded")
     data = place / "vedette-data"
     with opened(data):
@@ -95,25 +95,25 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(recorded: Path, tmp_path: Path) -> Path:
-    """A copy of it, to change."""
+    """A copy that can be changed."""
     return shutil.copytree(recorded, tmp_path / "copy")
 
 
 @pytest.fixture
 def quiet(tmp_path: Path) -> Path:
-    """The path of a data folder without any search."""
+    """The path of a data folder without searches."""
     with opened(tmp_path / "vedette-data"):
         pass
     return tmp_path
 
 
 def asked(cwd: Path) -> set[str]:
-    """Everything that the record counts."""
+    """Return everything that the log counts."""
     return {row.words for row in EventReader(cwd / "vedette-data").list_top_queries(0.0, 1000)}
 
 
 def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
-    """With counts and as they were typed, the most frequent first, without those of programs."""
+    """With counts and as typed, most frequent first, without those of programs."""
     rows = told("queries", "list", "--days", "1", cwd=recorded)["queries"]
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
@@ -123,14 +123,14 @@ def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
     assert len(said) == 2
 
 
-def test_what_finds_nothing_is_listed(recorded: Path) -> None:
-    """Only queries that came back empty."""
+def test_queries_without_results_are_listed(recorded: Path) -> None:
+    """Only queries without results."""
     rows = told("queries", "empty", cwd=recorded)["queries"]
     assert [(row["words"], row["empty"]) for row in rows] == [("ferry to nowhere", 4)]
 
 
-def test_what_rises_and_drifts_is_told(recorded: Path) -> None:
-    """A storm that everyone asks for today rises, and shifts what people ask for."""
+def test_rising_queries_and_drift_are_shown(recorded: Path) -> None:
+    """A storm that everyone searches for today is rising, and shifts the mix of queries."""
     rising = told("queries", "rising", cwd=recorded)["queries"]
     assert [each["words"] for each in rising] == ["storm warning"]
     assert rising[0]["recent_per_day"] > rising[0]["usual_per_day"]
@@ -142,8 +142,8 @@ def test_what_rises_and_drifts_is_told(recorded: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["list", "empty", "rising", "drift"])
-def test_a_quiet_folder_says_so(verb: str, quiet: Path) -> None:
-    """Where no one searched yet, each verb says it in words and makes no file."""
+def test_a_folder_without_searches_is_reported(verb: str, quiet: Path) -> None:
+    """If no one has searched yet, each command says so and creates no file."""
     done = vedette("queries", verb, cwd=quiet)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip()
@@ -151,7 +151,7 @@ def test_a_quiet_folder_says_so(verb: str, quiet: Path) -> None:
 
 
 def test_queries_are_imported_and_dropped(quiet: Path) -> None:
-    """Good lines are kept, wrong ones counted and named; the same file again changes nothing; all can be dropped."""
+    """Good lines are imported, bad ones counted and listed; importing again changes nothing; all can be dropped."""
     lines = [
         "# from the old engine",
         "Low Tide\t12\t2026-01-31",
@@ -164,7 +164,7 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
     done = vedette("queries", "import", "old.tsv", cwd=quiet)
     assert done.returncode == 0
     assert "16" in done.stdout
-    assert 'line 5: "none" is not a number of searches' in done.stderr
+    assert 'line 5: "none" is not a count' in done.stderr
     assert "more unusable lines" in done.stderr
     assert "\x1b" not in done.stderr
     again = told("queries", "import", "old.tsv", cwd=quiet)
@@ -176,7 +176,7 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
 
 
 def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
-    """Exit code 1 if nothing could be used, 2 where there is nothing to read."""
+    """Exit code 1 if nothing could be used, 2 if the file cannot be read."""
     (quiet / "bad.txt").write_bytes(b"\xff\xfe?\n!!\n")
     assert vedette("queries", "import", "bad.txt", cwd=quiet).returncode == 1
     assert "choose a readable file" in complaint("queries", "import", "none.txt", cwd=quiet)
@@ -197,8 +197,8 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
         (("forget", "--all", "--json"), "add --yes"),
     ],
 )
-def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
-    """And nothing is deleted."""
+def test_wrong_usage_gets_one_line_with_advice(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
+    """Nothing is deleted."""
     before = asked(recorded)
     assert words in complaint(*arguments, cwd=recorded)
     assert asked(recorded) == before
@@ -206,13 +206,13 @@ def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...]
 
 @pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
 def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """A mistyped folder is reported in words, and not created."""
+    """A mistyped folder is reported, and not created."""
     assert "has no crawl yet" in complaint(*arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_query_is_forgotten_however_it_is_spelt(folder: Path) -> None:
-    """Its counts and searches go, those of others stay."""
+def test_a_query_is_forgotten_in_all_spellings(folder: Path) -> None:
+    """Its counts and searches are deleted, those of others stay."""
     before = asked(folder)
     assert told("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
     assert asked(folder) == before - {"storm warning"}
@@ -222,7 +222,7 @@ def test_a_query_is_forgotten_however_it_is_spelt(folder: Path) -> None:
 
 
 def test_a_visitor_is_forgotten(folder: Path) -> None:
-    """No search with that mark is left, in capitals or not."""
+    """No search with that hash is left, whatever its case."""
     mark = VISITORS[12]
     told("forget", "--visitor", mark.upper(), "--yes", cwd=folder)
     visitors = [record.visitor for record in EventReader(folder / "vedette-data").iter_searches(0.0)]
@@ -231,7 +231,7 @@ def test_a_visitor_is_forgotten(folder: Path) -> None:
 
 
 def test_old_times_are_forgotten(folder: Path) -> None:
-    """Everything from before a day goes; everything goes where everything is meant."""
+    """Everything before a day is deleted, or everything."""
     told("forget", "--before", "2999-01-01", "--yes", cwd=folder)
     assert asked(folder) == set()
     said = vedette("forget", "--all", "--yes", cwd=folder)
@@ -239,7 +239,7 @@ def test_old_times_are_forgotten(folder: Path) -> None:
 
 
 def read_up_to_the_end(screen: int) -> str:
-    """All that was shown: a terminal hands it over in pieces, the echo of what was typed first."""
+    """Return the whole output; a terminal delivers it in pieces, starting with the echo of the input."""
     shown = b""
     while END_OF_SCREEN.encode() not in shown:
         shown += os.read(screen, 4000)
@@ -247,7 +247,7 @@ def read_up_to_the_end(screen: int) -> str:
 
 
 def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
-    """The exit code and output, at a terminal where someone typed this answer."""
+    """Run a command on a terminal with this answer typed in; return its exit code and output."""
     own, its = pty.openpty()
     os.write(own, answer)
     before = sys.stdin
@@ -264,8 +264,8 @@ def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
             os.close(own)
 
 
-def test_at_a_terminal_it_asks(folder: Path) -> None:
-    """It says what will go and deletes only upon a yes."""
+def test_it_asks_for_confirmation_on_a_terminal(folder: Path) -> None:
+    """It says what will be deleted, and deletes it only after a yes."""
     code, shown = on_a_terminal(b"no\n", folder)
     assert "all recorded searches" in shown
     assert (code, bool(asked(folder))) == (1, True)

@@ -1,4 +1,4 @@
-"""``vedette set``: settings that hold before the file's, on a folder that no one runs."""
+"""``vedette set``: settings that take precedence over the file, on a folder without a running process."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from vedette.cli.main import main
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder in which nothing happened."""
+    """An empty data folder."""
     made = tmp_path / "data"
     with lock_folder(made):
         open_state(made, "here", 0.0).close(clean=True)
@@ -19,13 +19,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    """The exit code, and what was printed."""
+    """Return exit code and output."""
     code = main(["set", *words])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
 
-def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_is_changed_listed_and_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It applies until it is reset; without a name all settings are listed."""
     data = ("--data", str(folder))
     code, out, _ = said(capsys, "refresh.policy", "nutch", *data)
@@ -49,7 +49,7 @@ def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.C
         (("crawl.budget", "--as-configured"), "nothing to change"),
     ],
 )
-def test_what_cannot_be_set_is_refused_in_words(
+def test_invalid_settings_are_refused_with_a_reason(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
 ) -> None:
     """The exit code is that of wrong usage, and nothing has changed."""

@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_from_an_advertiser_to_a_report(run: Run, tmp_path: Path) -> None:
-    """Submitted, approved, shown, clicked, reported; edited it waits again."""
+    """An ad is submitted, approved, shown, clicked and reported; after an edit it waits for approval again."""
     for words in (
         ("advertiser", "bob"),
         ("campaign", "fall", "--advertiser", "bob", "--budget", "5"),
@@ -63,7 +63,7 @@ def test_from_an_advertiser_to_a_report(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
-    """With a row a day, ad and phrase, in which nothing is a formula; other advertisers see none of it."""
+    """It has a row per day, ad and phrase without formulas; other advertisers see none of it."""
     run("sponsor", "advertiser", "bob")
     run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
     run("sponsor", "add", "fall", "--title", "=HYPERLINK(1)", *AD[2:], *PUBLIC)
@@ -81,7 +81,7 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
     [
         ((), "choose advertiser"),
         (("campaign", "x", "--advertiser", "nobody", "--budget", "5"), "no advertiser"),
-        (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget must be from"),
+        (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget must be between"),
         (("add", "spring", *AD, "--url", "http://127.0.0.1/"), "private address"),
         (("add", "spring", *AD, "--url", "https://a.invalid/"), "name does not exist"),
         (("add", "spring", "--title", "<b>", *AD[2:], *PUBLIC), "plain text"),
@@ -92,8 +92,8 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
         (("advertiser", "bob", "--key", "nobody"), "no key"),
     ],
 )
-def test_what_is_wrong_is_told(run: Run, words: tuple[str, ...], why: str) -> None:
-    """In one line, with exit code 2."""
+def test_errors_are_reported_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
+    """The error is one line, with exit code 2."""
     code, said = _typed(run, words)
     assert (code, why in said) == (2, True), said
 
@@ -107,7 +107,7 @@ def _typed(run: Run, words: tuple[str, ...]) -> tuple[int, str]:
 
 
 def test_why_an_ad_is_not_shown(run: Run) -> None:
-    """A bid of its own for a phrase, and what keeps an ad from being shown, in words and as JSON."""
+    """Covers a phrase with its own bid, and the reasons why an ad is not shown, as text and as JSON."""
     run("sponsor", "advertiser", "bob")
     run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
     assert run("sponsor", "add", "fall", *AD, "--exact", "blue hats=0.04", *PUBLIC)[0] == 0
@@ -123,7 +123,7 @@ def test_why_an_ad_is_not_shown(run: Run) -> None:
 
 
 def test_a_budget_over_all_campaigns_stays_where_it_is_not_named(run: Run) -> None:
-    """Another key leaves it as it is; an empty one takes it away."""
+    """Changing the key keeps the budget; an empty budget removes it."""
     assert run("sponsor", "advertiser", "bob", "--budget", "0.01")[0] == 0
     run("keys", "create", "bobs")
     assert run("sponsor", "advertiser", "bob", "--key", "bobs")[0] == 0

@@ -1,4 +1,4 @@
-"""``vedette sites offered``: linked hosts that are not crawled, and the command that changes that."""
+"""``vedette sites offered``: linked hosts that no site covers, and the commands that add them."""
 
 import json
 from pathlib import Path
@@ -29,29 +29,29 @@ def folder(tmp_path: Path) -> Path:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the verb prints."""
+    """Return the command's output."""
     assert main(["sites", "offered", *arguments]) == 0
     return capsys.readouterr().out
 
 
-def test_strangers_are_shown_with_the_command_that_adds_each(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The most linked first; not those of a site, of a blocked domain, or that were dismissed."""
+def test_unlisted_hosts_are_shown_with_commands_to_add_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The most linked host comes first; covered, blocked and dismissed hosts are left out."""
     text = said(capsys, "--data", str(folder))
     assert text.index("a.test   linked from 2 pages of 1 domain, such as " + PAGE) < text.index("b.test")
     assert f"vedette sites add https://a.test/ --data {folder}" in text
     assert not any(host in text for host in ("site.test", "blocked.test", "dull.test"))
 
 
-def test_machines_are_told_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One JSON object, with as many hosts as requested."""
+def test_json_has_the_same_hosts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON object with as many hosts as requested."""
     (row,) = json.loads(said(capsys, "--data", str(folder), "--json", "--limit", "1"))["offered"]
     assert row["add"].startswith("vedette sites add https://a.test/")
     del row["add"]
     assert row == {"host": "a.test", "pages": 2, "domains": 1, "first_s": 5.0, "last_s": 5.0, "example": PAGE}
 
 
-def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing to offer is no failure."""
+def test_a_folder_without_unlisted_hosts_is_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty list is not a failure."""
     with open_for_write(tmp_path / "data", 0.0):
         pass
     assert said(capsys, "--data", str(tmp_path / "data")).startswith("No fetched pages link")
@@ -59,6 +59,6 @@ def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "9" * 5000])
 def test_a_limit_is_a_number(limit: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Anything else is a usage error, reported in one line."""
+    """Anything else is a usage error in one line."""
     assert main(["sites", "offered", "--data", str(folder), f"--limit={limit}"]) == 2
     assert "from 1 to 1000" in capsys.readouterr().err

@@ -36,13 +36,13 @@ def run(tmp_path: Path) -> Run:
 
 
 def watches(folder: Path) -> list[AlertRow]:
-    """As the state has them."""
+    """Return the watches in the state."""
     with read_state(folder) as db:
         return CrawlStore(db).list_alerts()
 
 
 def told(folder: Path, *titles: str) -> None:
-    """Pages that were new."""
+    """Add pages that are new."""
     with closing(AlertStore(folder)) as book:
         for number, title in enumerate(titles, 1):
             url = f"https://www.example.org/{number}"
@@ -52,7 +52,7 @@ def told(folder: Path, *titles: str) -> None:
 
 
 def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
-    """Its secret is shown; the same name twice, and one that is not there, are refused with what to do."""
+    """Its secret is shown; duplicate and unknown names are refused with what to do."""
     code, said = run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     assert code == 0
     assert "whsec_" in said
@@ -67,8 +67,8 @@ def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
     assert run("watch", "remove", "all")[0] == 0
 
 
-def test_a_test_says_what_came_of_it(run: Run) -> None:
-    """No one listens there: the exit code says so, and so does the list afterwards."""
+def test_a_test_message_reports_its_outcome(run: Run) -> None:
+    """If no one listens there, the exit code says so, and so does the list afterwards."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     code, said = run("watch", "test", "all")
     assert (code, "no connection" in said) == (1, True)
@@ -77,8 +77,8 @@ def test_a_test_says_what_came_of_it(run: Run) -> None:
     assert run("watch", "test", "feed")[0] == 2
 
 
-def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run: Run, tmp_path: Path) -> None:
-    """Its tries, what went wrong, and how many wait: the last one, which no one tried, says nothing."""
+def test_an_undelivered_message_is_shown_with_the_number_that_wait(run: Run, tmp_path: Path) -> None:
+    """It shows attempts, the error, and how many wait; the last message, which was not tried, shows nothing."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     with closing(AlertStore(tmp_path / "data")) as book:
         (mark,) = [row.alert_id for row in watches(tmp_path / "data") if row.name == "all"]
@@ -99,18 +99,18 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
     ("words", "why"),
     [
         (("watch",), "choose add, list, remove or test"),
-        (("watch", "add", "x"), "say what to watch"),
+        (("watch", "add", "x"), "specify what to watch"),
         (("watch", "add", "a b", "--site", "*"), "a watch name can have"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://10.0.0.1/"), "serve.webhook_networks"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://a.invalid/"), "name does not exist"),
-        (("watch", "add", "x", "--site", "*", "--reader", "ann"), "to a webhook only"),
+        (("watch", "add", "x", "--site", "*", "--reader", "ann"), "only a webhook"),
         (("new", "--since", "x"), "expected the number"),
         (("new", "--watch", "nobody"), 'no watch "nobody"'),
         (("new", "-n", "0"), "from 1 to"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
-    """With the right way to say it."""
+def test_invalid_alerts_are_refused_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
+    """The error says what to write instead."""
     if words == ("watch",):
         said = StringIO()
         with redirect_stderr(said):
@@ -122,7 +122,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(run: Run, words: tuple[str,
 
 
 def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
-    """The latest without a cursor, what came after one with it; a terminal is shown text and nothing else."""
+    """Without a cursor the latest are shown, with one those after it; a terminal gets only text."""
     assert "No new pages yet" in run("new")[1]
     told(tmp_path / "data", "First", "Second \x1b[31m")
     code, said = run("new")

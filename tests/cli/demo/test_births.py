@@ -1,4 +1,4 @@
-"""``vedette demo --births``: its errors, and how it reports its results."""
+"""``vedette demo --births``: its errors and its report."""
 
 import json
 from math import inf
@@ -12,15 +12,15 @@ from vedette.lab.judge.alert_delays import AlertDelays
 
 
 def run() -> BirthsReport:
-    """One strategy that reported nearly all, and one that reported little."""
+    """One strategy that reported nearly everything, and one that reported little."""
     quick = AlertDelays(100, 98, 300.0, 600.0, 1200.0, 540.0, 660.0)
     poor = AlertDelays(100, 20, inf, inf, inf, 7200.0, inf)
     ways = [StrategyResult("default", quick, quick, 500), StrategyResult("sitemaps", poor, quick, 480)]
     return BirthsReport("vedette demo --births", "made:births:1:calm", 1, 200.0, 500, 400, ways)
 
 
-def test_a_table_has_minutes_and_says_what_was_never_told() -> None:
-    """A row for each strategy; infinity is a word there, and null in JSON."""
+def test_the_table_has_minutes_or_never() -> None:
+    """There is a row for each strategy; infinity is a word there, and null in JSON."""
     text = format_text(run())
     (row,) = [line.split() for line in text.splitlines() if line.startswith("default")]
     assert row[-1] == "500"
@@ -33,7 +33,7 @@ def test_a_table_has_minutes_and_says_what_was_never_told() -> None:
 
 
 @pytest.mark.parametrize("more", [["--report"], ["--for", "1min"], ["--world", "made:tiny"]])
-def test_what_does_not_go_with_births_is_said(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing that was typed is silently left out."""
+def test_options_that_births_excludes_are_refused(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """No option is silently ignored."""
     assert main(["demo", "--births", *more]) == UsageError.exit_code
     assert f"{more[0]} does not work with" in capsys.readouterr().err

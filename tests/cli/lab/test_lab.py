@@ -1,4 +1,4 @@
-"""``vedette lab``: what it prints, where it writes, and its errors: one line, exit code 2."""
+"""``vedette lab``: its output, its files, and its errors: one line, exit code 2."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ TINY = ("lab", "run", "tiny_verbs:EXPERIMENT", "--world", "made:tiny")
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an experiment in it, and no recorded worlds."""
+    """A folder with an experiment, and no recorded worlds."""
     written(tmp_path, "tiny_verbs", EXPERIMENT)
     written(tmp_path, "verbs_policies", POLICIES)
     monkeypatch.syspath_prepend(tmp_path)
@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("here")
 def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """One object per line and row, and nothing else on standard output; a missing world goes to standard error."""
+    """Standard output has one object per row and nothing else; a missing world is reported on standard error."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     command = [*TINY[:-1], "made:tiny,live:nowhere", "--budget", "2", "--policies", "random", "--seeds", "2", "--json"]
     assert main(command) == 0
@@ -42,8 +42,8 @@ def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.C
     assert "live:nowhere not found" in told.err
 
 
-def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table of the policies; the rows lie where the last lines say, and the command of the last writes a report."""
+def test_a_run_prints_the_next_command_and_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints a table of policies, where the rows are, and the command that writes a report."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     assert main([*TINY, "--seeds", "2", "--policies", "default,random", "--budget", "4"]) == 0
     head, *table, first, following = capsys.readouterr().out.splitlines()
@@ -60,7 +60,7 @@ def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytes
 def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where_it_is_long(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Columns that are equal on every line are left out; wide tables are for a report; quiet runs print nothing."""
+    """Constant columns are left out; wide tables are for a report; quiet runs print nothing."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", "2,4"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
@@ -84,8 +84,17 @@ def test_refresh_runs_as_live_in_any_case(capsys: pytest.CaptureFixture[str]) ->
     assert {json.loads(line)["experiment"] for line in told.out.splitlines()} == {"refresh"}
 
 
+@pytest.mark.usefixtures("here")
+def test_ads_as_live_are_charged_like_on_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    """``--as-live`` means ``--charge live``: a bound that does not run live has no rows."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    command = ["lab", "run", "sponsor", "--as-live", "--world", "market:few", "--policies", "bound-lp", "--seeds", "1"]
+    assert main([*command, "--jobs", "1"]) == 0
+    assert "1 cell, 0 rows" in capsys.readouterr().out
+
+
 def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The runs of ``discovery-per-host`` are read; one that lacks the rival is refused by its name."""
+    """It reads runs of ``discovery-per-host``; an error names a missing rival."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     rows = [(source, 13 * hour + source, hour, hour + 1) for hour in range(48) for source in range(13)]
     save_frontpages(front(rows, snapshots=48, hosts=[0] * 13), here / "front.npz")
@@ -110,7 +119,7 @@ def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.Capt
 
 
 def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:
-    """With ``--data`` alone it is the folder of the settings, with the same content."""
+    """With ``--data`` alone, the report goes to the configured folder, with the same content."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     write_sample(here / "mine")
     (here / "vedette.toml").write_text('[store]\ndata = "mine"\n')
@@ -127,7 +136,7 @@ def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path)
 
 @pytest.mark.usefixtures("here")
 def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
-    """For people and for programs."""
+    """Both as text and as JSON."""
     assert main(["lab", "list"]) == 0
     assert "made:tiny" in capsys.readouterr().out
     assert main(["lab", "list", "--json"]) == 0
@@ -182,7 +191,7 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
 def test_wrong_input_gets_one_line_that_helps(
     arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, nothing on standard output, and the allowed values, with the nearest if there is one."""
+    """Exit code 2, nothing on standard output, and the valid values, with the nearest one if there is one."""
     assert main(list(arguments)) == 2
     told = capsys.readouterr()
     assert told.out == ""

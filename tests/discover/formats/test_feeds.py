@@ -88,14 +88,14 @@ def title_of(body: bytes | str) -> str:
 def test_every_family_says_the_same(
     body: str, published_s: float | None, updated_s: float | None, hub: str | None, self_link: str | None
 ) -> None:
-    """One entry with its page, plain title and dates; what images, sources and contents hold does not leak into it."""
+    """An entry has its page, plain title and dates; the contents of images, sources and text don't leak into it."""
     entry = FeedEntry(TIDE, "Tide & time", published_s, updated_s)
     assert parse_feed(body.encode(), HOME) == Feed("Harbour news", (entry,), hub, self_link)
     assert is_feed(body.encode(), "text/html")
 
 
 def test_a_guid_stands_in_for_a_link_when_it_is_permanent() -> None:
-    """A guid is a URL unless it says that it is not, or is none."""
+    """A guid counts as a URL unless it is marked otherwise or isn't a URL."""
     items = (
         "<guid>{0}/a</guid>",
         '<guid isPermaLink="false">{0}/b</guid>',
@@ -109,7 +109,7 @@ def test_a_guid_stands_in_for_a_link_when_it_is_permanent() -> None:
 
 
 def test_an_atom_entry_without_a_link_is_named_by_its_id() -> None:
-    """An id that is a URL is the page; one that is a tag leads nowhere, and a source's id is not the entry's."""
+    """An id that is a URL is the page; a tag URI isn't, and a source's id isn't the entry's."""
     body = """<feed><id>https://news.example/</id><entry><id>https://news.example/a</id><title>A</title></entry>
       <entry><source><id>https://other.example/</id></source><id>tag:news.example,2023:17</id></entry>
       <entry><id>https://news.example/id</id><link href="/c"/></entry></feed>"""
@@ -117,7 +117,7 @@ def test_an_atom_entry_without_a_link_is_named_by_its_id() -> None:
 
 
 def test_broken_json_is_an_empty_feed() -> None:
-    """Whatever follows the sign of a JSON Feed, nothing raises."""
+    """Nothing raises, whatever follows the marker of a JSON Feed."""
     sign = '{"version": "https://jsonfeed.org/version/1"'
     for rest in ("", ', "items": ' + "[" * 100_000, ', "items": {"a": 1}}', ', "title": 1, "hubs": [1]}'):
         assert is_feed((sign + rest).encode())
@@ -125,7 +125,7 @@ def test_broken_json_is_an_empty_feed() -> None:
 
 
 def test_a_link_for_readers_comes_before_a_guid() -> None:
-    """Where both are given the link counts, whichever comes first."""
+    """If an entry has both, the link wins, whichever comes first."""
     assert links(rss("<guid>https://news.example/guid</guid><link>https://news.example/a</link>")) == [
         "https://news.example/a"
     ]
@@ -139,14 +139,14 @@ def test_an_rdf_item_is_named_by_its_about_where_it_has_no_link() -> None:
 
 
 def test_entries_that_lead_nowhere_are_left_out() -> None:
-    """No link, an empty one, or one that is no web page."""
+    """Entries without a link, with an empty one, or with one that isn't a web page are skipped."""
     assert links(rss("<title>a</title>", "<link> </link>", "<link>mailto:a@b.example</link>", "<link>/d</link>")) == [
         "https://news.example/d"
     ]
 
 
 def test_relations_may_be_written_in_full() -> None:
-    """The registry's address of a relation means the relation."""
+    """A relation given by its URL in the IANA registry counts as the relation."""
     full = "http://www.iana.org/assignments/relation/"
     body = f'<feed><link rel="{full}self" href="/me"/><entry><link rel="{full}alternate" href="/a"/></entry></feed>'
     feed = parse_feed(body.encode(), HOME)
@@ -161,14 +161,14 @@ def test_hubs_of_entries_are_not_the_feeds() -> None:
 
 
 def test_a_hub_is_found_under_any_prefix() -> None:
-    """The namespace decides, and where none is declared the usual prefix."""
+    """The namespace decides; without a declaration, the usual prefix does."""
     declared = f'<rss xmlns:x="http://www.w3.org/2005/Atom"><channel><x:link rel="hub" href="{HUB}"/></channel></rss>'
     usual = f'<rss><channel><atom:link rel="hub" href="{HUB}"/></channel></rss>'
     assert parse_feed(declared.encode(), HOME).hub == parse_feed(usual.encode(), HOME).hub == HUB
 
 
 def test_xml_base_is_honoured_at_three_levels() -> None:
-    """Bases of feed, entry and link apply one after another; without them the feed's own address does."""
+    """The bases of feed, entry and link apply in turn; without them, the feed's own URL does."""
     body = """<feed xml:base="/x/"><entry xml:base="y/"><link xml:base="z/" href="a"/></entry>
       <entry><link href="b"/></entry></feed>"""
     assert links(body) == ["https://news.example/x/y/z/a", "https://news.example/x/b"]
@@ -188,12 +188,12 @@ def test_xml_base_is_honoured_at_three_levels() -> None:
     ],
 )
 def test_titles_of_rss_become_plain_text(written: str, read: str) -> None:
-    """Entities of HTML, sections of raw text and markup all end as the text that a person would see."""
+    """HTML entities, CDATA sections and markup all become the text that a person would see."""
     assert title_of(rss(f"<link>/a</link><title>{written}</title>")) == read
 
 
 def test_titles_of_atom_say_what_they_are() -> None:
-    """Text is taken as it is, HTML is read, and of XHTML the markup falls away."""
+    """Text is used as is, HTML is parsed, and markup is removed from XHTML."""
 
     def read(kind: str, title: str) -> str:
         return title_of(f'<feed><entry><link href="/a"/><title type="{kind}">{title}</title></entry></feed>')
@@ -227,7 +227,7 @@ def test_dates_in_any_usual_dress(written: str) -> None:
     "written", ["2023-02-30", "32 Jan 2023 00:00 GMT", "soon", "", "0000-00-00", "9" * 5000, "Mon,"]
 )
 def test_a_date_that_is_none_is_left_open(written: str) -> None:
-    """Impossible and unreadable dates are unknown; another date of the entry is then taken."""
+    """Impossible and unreadable dates are ignored, and another date of the entry is used."""
     dates = f"<pubDate>{written}</pubDate><dc:date>2023-06-05T04:30Z</dc:date>"
     (first, second) = parse_feed(
         rss(f"<link>/a</link><pubDate>{written}</pubDate>", f"<link>/b</link>{dates}"), HOME
@@ -236,7 +236,7 @@ def test_a_date_that_is_none_is_left_open(written: str) -> None:
 
 
 def test_broken_feeds_keep_what_can_be_read() -> None:
-    """Unclosed elements, bare ampersands and a sudden end cost no entry that was whole."""
+    """Unclosed elements, bare ampersands and truncation lose no complete entry."""
     body = """<rss><channel><title>R&D<item><title>One<link>/a?b&c</link>
       <item><link>/d</link><title>Two & a half</title><description><p>unclosed<br></description><item><link>/e"""
     feed = parse_feed(body.encode(), HOME)

@@ -178,7 +178,7 @@ def test_a_cut_off_file_keeps_whole_locations_only() -> None:
 
 
 def test_no_entity_is_declared_expanded_or_loaded() -> None:
-    """Document types are skipped: nothing multiplies, nothing is read from elsewhere, the page behind stays."""
+    """Document types are skipped: entities aren't expanded, nothing external is loaded, and the page behind stays."""
     body = """<?xml version="1.0"?><!DOCTYPE urlset [ <!ENTITY a "ha"> <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
       <!ENTITY outside SYSTEM "file:///etc/hostname"> %outside; ]>
       <urlset><url><loc>/&b;</loc></url><url><loc>/&outside;</loc></url><url><loc>/c</loc></url></urlset>"""
@@ -194,7 +194,7 @@ def test_a_name_that_looks_like_an_entity_stays_a_parameter() -> None:
 
 @pytest.mark.parametrize("value", ["2", "-0.1", "nan", "inf", "high", "", "0,5", "1" * 400])
 def test_a_priority_outside_the_protocol_is_none(value: str) -> None:
-    """Only a number from 0 to 1 is a priority."""
+    """Numbers outside 0 to 1 are not priorities."""
     body = f"<urlset><url><loc>/a</loc><priority>{value}</priority></url></urlset>"
     assert parse_sitemap(body.encode(), HOME).entries[0].priority is None
 
@@ -206,7 +206,7 @@ def test_hints_that_cannot_be_read_are_left_open() -> None:
 
 
 def test_locations_that_lead_nowhere_are_left_out() -> None:
-    """Empty, too long and other than http(s): no page."""
+    """Empty, too long and non-http(s) locations are not pages."""
     odd = ["", " ", "mailto:a@b.example", "javascript:void(0)", "http://[", "/" + "a" * 100_000]
     body = "".join(f"<url><loc>{loc}</loc></url>" for loc in odd)
     assert locs(f"<urlset>{body}<url><loc>/good</loc></url></urlset>") == ["https://shop.example/good"]
@@ -233,7 +233,7 @@ def test_at_most_as_many_entries_as_the_protocol_allows() -> None:
 
 
 def test_a_bomb_is_unpacked_to_a_limit() -> None:
-    """A small body that would unpack to gigabytes costs no more than the limit, and what comes first is read."""
+    """Most of a small body that would unpack to gigabytes is cut off, and its beginning is read."""
     head = b"<urlset><url><loc>/a</loc></url>"
     bomb = gzip.compress(head + b" " * 2**20, 9) + gzip.compress(b" " * 2**20, 9) * 300
     assert len(bomb) < 2**20
@@ -245,13 +245,13 @@ def test_a_bomb_is_unpacked_to_a_limit() -> None:
     [b"", b"<html><body><url><loc>/a</loc></url></body></html>", b"Not found", b"\x1f\x8b", b"{}", b"<", b"\x00" * 50],
 )
 def test_other_bodies_are_no_sitemaps(body: bytes) -> None:
-    """A page that says sorry with status 200 names nothing."""
+    """An error page with status 200 names no pages."""
     assert not is_sitemap(body, "application/xml")
     assert parse_sitemap(body, HOME, "application/xml") == Sitemap()
 
 
 def test_a_sitemap_is_known_by_its_content() -> None:
-    """The type that a server declares counts for nothing, the first element or the first lines for everything."""
+    """The declared type is ignored; the first element or the first lines decide."""
     assert is_sitemap(BY_THE_BOOK.encode(), "text/html")
     assert is_sitemap(b"<!-- made -->\n<sitemapindex>", "text/plain")
     assert is_sitemap(b"https://shop.example/a\nhttps://shop.example/b\n", "text/html")

@@ -22,7 +22,7 @@ def visible(body: str) -> str:
 
 @given(texts, names)
 def test_escaped_text_comes_back(text: str, name: str) -> None:
-    """An element that was written by the rules is an opening, its text and a closing."""
+    """A well-formed element yields its opening, its text and its closing."""
     events = list(scan(f"<{name}>{escape(text)}</{name}>"))
     assert [event[:2] for event in events if event[0] != "text"] == [("open", name), ("close", name)]
     assert visible(f"<{name}>{escape(text)}</{name}>") == text
@@ -30,7 +30,7 @@ def test_escaped_text_comes_back(text: str, name: str) -> None:
 
 @given(st.dictionaries(names, texts, max_size=5))
 def test_quoted_attributes_come_back(written: dict[str, str]) -> None:
-    """Values in either kind of quotes come back with their entities replaced and no white space around them."""
+    """Values in either kind of quotes are read with entities replaced and surrounding white space removed."""
     raw = "".join(f" {name}={quoteattr(value)}" for name, value in written.items())
     ((kind, _, attributes), _) = scan(f"<a{raw}/>")
     assert kind == "open"
@@ -53,7 +53,7 @@ def test_quoted_attributes_come_back(written: dict[str, str]) -> None:
     ],
 )
 def test_what_is_text_and_what_is_not(body: str, text: str) -> None:
-    """Comments, instructions and document types vanish; a bracket that opens nothing is a character."""
+    """Comments, instructions and document types are dropped; a bracket that opens nothing is a character."""
     assert visible(body) == text
 
 
@@ -79,7 +79,7 @@ def test_what_is_text_and_what_is_not(body: str, text: str) -> None:
     ],
 )
 def test_beginnings_without_ends_are_read_in_one_pass(piece: str) -> None:
-    """What begins many thousand times and never ends is not searched for its end each time; that would take hours."""
+    """Many thousand unclosed constructs don't each cause a search for their end, which would take hours."""
     body = piece * (2**19 // len(piece))
     assert parse_sitemap(f"<urlset>{body}<url><loc>{body}".encode(), HOME).entries == ()
     assert parse_feed(f"<rss>{body}<item><link {body}".encode(), HOME).entries == ()

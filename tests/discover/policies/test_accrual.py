@@ -46,12 +46,12 @@ class Site:
 
 
 def stream(first: int, hour: int, rate: int, stays: int) -> list[int]:
-    """What a source shows at an hour where ``rate`` links come an hour and stay for some hours."""
+    """Return the links of a source by hour, if ``rate`` links appear per hour and stay for some hours."""
     return [first + rate * born + nth for born in range(max(hour - stays + 1, 0), hour + 1) for nth in range(rate)]
 
 
 def steady(rate: list[int], stays: list[int], hours: int, hosts: list[int] | None = None) -> Site:
-    """Every source looked at every hour."""
+    """Poll every source every hour."""
     site = Site(hosts or [0] * len(rate))
     for hour in range(hours):
         site.look({at: stream(at * 10**6, hour, rate[at], stays[at]) for at in range(len(rate))}, hour * HOUR_S)
@@ -60,7 +60,7 @@ def steady(rate: list[int], stays: list[int], hours: int, hosts: list[int] | Non
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=6), st.floats(0.1, 500.0))
 def test_more_time_since_the_last_look_never_lowers_the_worth(looks: list[tuple[int, int]], earlier_h: float) -> None:
-    """Whatever was seen: had the last look at a source been earlier, a look now would bring as much or more."""
+    """For any history: the longer ago the last poll of a source was, the more a poll now is expected to bring."""
     site = Site([0, 0, 1, 1])
     for hour, (place, many) in enumerate(looks):
         site.look({place: list(range(hour, hour + many))}, hour * HOUR_S)
@@ -85,19 +85,19 @@ def _looked_at(state: AccrualState, place: int, at_s: float) -> AccrualState:
 
 
 def test_the_busy_are_looked_at_before_the_quiet() -> None:
-    """Of two sources whose links stay alike, the one that brings more comes first."""
+    """Of two sources with equally lasting links, the one with more new links comes first."""
     site = steady([1, 6], [8, 8], 30)
     assert site.picks(1, 31 * HOUR_S) == [1]
 
 
 def test_what_stays_can_wait() -> None:
-    """Of two sources that bring the same, the one whose links are soon gone comes first."""
+    """Of two equally productive sources, the one whose links vanish sooner comes first."""
     site = steady([4, 4], [60, 1], 80)
     assert site.picks(1, 80 * HOUR_S) == [1]
 
 
 def test_a_source_that_shows_what_another_just_showed_is_worth_less() -> None:
-    """Two sources of a host show the same; when one was looked at, there is little left to find at the other."""
+    """Of two sources that show the same links, one is worth little just after the other was polled."""
     site = Site([0, 0, 1])
     for hour in range(60):
         same = stream(0, hour, 5, 8)
@@ -111,7 +111,7 @@ def test_a_source_that_shows_what_another_just_showed_is_worth_less() -> None:
 
 
 def test_relatives_are_not_chosen_together() -> None:
-    """Where two of three show the same, two looks go to different links."""
+    """If two of three sources show the same links, two polls go to different links."""
     site = Site([0, 0, 1])
     for hour in range(60):
         same = stream(0, hour, 5, 8)
@@ -120,7 +120,7 @@ def test_relatives_are_not_chosen_together() -> None:
 
 
 def test_overlap_is_learned_though_only_one_is_looked_at_at_a_time() -> None:
-    """Looks that take turns tell as well that two sources show the same."""
+    """Alternating polls also reveal that two sources show the same links."""
     site = Site([0, 0])
     for hour in range(80):
         site.look({hour % 2: stream(0, hour, 5, 12)}, hour * HOUR_S)
@@ -129,7 +129,7 @@ def test_overlap_is_learned_though_only_one_is_looked_at_at_a_time() -> None:
 
 
 def test_a_new_source_starts_where_its_host_is() -> None:
-    """One that was never looked at is believed to bring what others of its host bring."""
+    """A source that was never polled is expected to yield as much as others on its host."""
     site = steady([9, 0], [8, 8], 40, [0, 1])
     book = PollHistory(np.array([0, 1, 0, 1]))
     mean = estimate_rates(site.state, book.list_options()).mean
@@ -137,7 +137,7 @@ def test_a_new_source_starts_where_its_host_is() -> None:
 
 
 def test_a_source_that_is_down_is_left_for_longer_and_longer() -> None:
-    """What failed again and again is not looked at, and comes back when it answers."""
+    """A source that keeps failing is not polled, and is polled again once it responds."""
     site = steady([2, 9], [8, 8], 30)
     for hour in range(30, 36):
         site.look({1: []}, hour * HOUR_S, ok=False)
@@ -147,7 +147,7 @@ def test_a_source_that_is_down_is_left_for_longer_and_longer() -> None:
 
 
 def test_the_rhythm_of_the_day_is_learned() -> None:
-    """Where links come at noon only, noon is expected to bring more than midnight."""
+    """If links appear only at noon, noon is expected to bring more than midnight."""
     site = Site([0])
     links: list[int] = []
     for hour in range(24 * 8):
@@ -158,7 +158,7 @@ def test_the_rhythm_of_the_day_is_learned() -> None:
 
 
 def test_what_is_rare_is_not_forgotten() -> None:
-    """A page that led to something in a few weeks differs from one that never did, a year later."""
+    """A page that yielded links in a few weeks is still distinguished a year later from one that never did."""
     site = Site([0, 0])
     for week in range(80):
         site.look({0: [week] if week in (3, 6, 9) else [], 1: []}, week * 7 * DAY_S)
@@ -167,7 +167,7 @@ def test_what_is_rare_is_not_forgotten() -> None:
 
 
 def test_a_rebuilt_site_does_not_outweigh_what_came_for_years() -> None:
-    """A page that showed sixty new links at once, and nothing before or since, is not looked at before a steady one."""
+    """A page with one burst of sixty links is polled after a steady one."""
     site = Site([0] * 12)
     for week in range(80):
         shows: dict[int, list[int]] = {at: [] for at in range(12)}
@@ -178,7 +178,7 @@ def test_a_rebuilt_site_does_not_outweigh_what_came_for_years() -> None:
 
 
 def test_a_source_that_turns_busy_for_good_is_believed() -> None:
-    """What a few looks say one after the other is no single burst."""
+    """A few polls in a row with similar yields don't count as a single burst."""
     site = Site([0, 0])
     for week in range(60):
         busy = range(10_000 + 60 * week, 10_000 + 60 * week + 60 if week >= 50 else 0)
@@ -187,7 +187,7 @@ def test_a_source_that_turns_busy_for_good_is_believed() -> None:
 
 
 def test_a_dull_source_that_becomes_the_best_is_found() -> None:
-    """For a month it shows nothing, and then more than all others: it gets a look, and from then on most of them."""
+    """A source that suddenly yields more than all others after an empty month soon gets most polls."""
     site = Site([0] * 4)
     later: list[int] = []
     for step in range(360):
@@ -199,7 +199,7 @@ def test_a_dull_source_that_becomes_the_best_is_found() -> None:
 
 
 def test_a_source_that_never_brought_anything_has_its_turn_again() -> None:
-    """Even if no poll of any source ever found a link, after weeks one is worth a small price."""
+    """Even if no poll ever found a link, some source is worth a small price after weeks."""
     site = Site([0])
     for day in range(60):
         site.look({0: []}, day * DAY_S)
@@ -211,7 +211,7 @@ def test_a_source_that_never_brought_anything_has_its_turn_again() -> None:
 
 
 def test_looks_to_learn_are_few() -> None:
-    """Where nothing ever changes, nine in ten looks and more go to what brings something."""
+    """At least nine in ten polls go to productive sources instead of ones that never change."""
     site = Site([0] * 40)
     dull = 0
     for step in range(400):
@@ -222,7 +222,7 @@ def test_looks_to_learn_are_few() -> None:
 
 
 def test_same_seed_same_picks() -> None:
-    """Only the arguments count."""
+    """Choices depend on the arguments only."""
     one, other = (steady([1, 2, 3], [4, 8, 2], 6) for _ in range(2))
     assert one.picks(2, 7 * HOUR_S, 5) == other.picks(2, 7 * HOUR_S, 5)
 
@@ -239,7 +239,7 @@ def test_a_higher_price_is_reached_later_and_within_bounds() -> None:
 
 
 def test_at_its_due_time_a_source_is_worth_the_price() -> None:
-    """Where the price is reached at all, the index at that time is the price, nearly."""
+    """At the time a price is reached, the index nearly equals the price."""
     site = steady([6], [8], 30)
     now, options = 30 * HOUR_S, site.book.list_options()
     price = float(POLICY.compute_values(site.state, options, np.inf, now + 5 * HOUR_S).total[0])
@@ -248,7 +248,7 @@ def test_at_its_due_time_a_source_is_worth_the_price() -> None:
 
 
 def test_the_interval_of_a_rate_holds_its_mean_and_narrows() -> None:
-    """The more was seen, the less is left open."""
+    """More observations leave less uncertainty."""
     short, long = (
         estimate_rates(site.state, site.book.list_options()) for site in (steady([3], [8], 5), steady([3], [8], 90))
     )
@@ -258,7 +258,7 @@ def test_the_interval_of_a_rate_holds_its_mean_and_narrows() -> None:
 
 
 def test_memory_grows_with_sources_and_not_with_links() -> None:
-    """A year of links at one source takes the room of a day of them."""
+    """A year of links at one source takes as much space as a day of them."""
     day, weeks = steady([50], [2], 24), steady([50], [2], 24 * 7)
     assert _size(day.state) == _size(weeks.state)
 
@@ -274,7 +274,7 @@ def test_default_leads_to_it() -> None:
 
 
 def test_nobody_to_look_at() -> None:
-    """Without sources, nothing is chosen, and without a budget neither."""
+    """Without sources or without a budget, nothing is chosen."""
     empty = PollHistory(np.zeros(0, np.int64)).list_options()
     assert len(POLICY.choose(POLICY.start(None), empty, 3, 0.0, rng_for(1, "discover")).rows) == 0
     assert steady([1], [2], 3).picks(0, 9 * HOUR_S) == []

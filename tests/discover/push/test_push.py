@@ -30,26 +30,26 @@ NOT_MEANT: st.SearchStrategy[object] = (
 
 
 def as_body(told: dict[str, object]) -> bytes:
-    """As it is sent."""
+    """Encode as a request body."""
     return json.dumps(told).encode()
 
 
 def test_a_feed_names_its_hub_and_itself() -> None:
-    """An Atom feed with both links is offered under the address that it gives as its own."""
+    """An Atom feed with both links is offered under the URL it declares as its own."""
     atom = f'<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="{HUB}"/><link rel="self" href="/all"/>'
     found = find_offer(FEED, parse_feed(atom.encode(), FEED))
     assert found == (HUB, "https://example.org/all")
 
 
 def test_headers_come_before_the_feed() -> None:
-    """Where both name a hub, the Link header is believed."""
+    """If both name a hub, the Link header wins."""
     found = find_offer(FEED, Feed(hub="https://other.example.net/"), [f"<{HUB}>; rel=hub"])
     assert found is not None
     assert found.hub == HUB
 
 
 def test_a_topic_of_somebody_else_is_not_believed() -> None:
-    """A feed that gives another host as its own is subscribed to under the address where it was found."""
+    """A feed that declares a URL on another host is subscribed to at the URL where it was found."""
     found = find_offer(FEED, Feed(hub=HUB, self_link="https://victim.example.com/feed"))
     assert found is not None
     assert found.topic == FEED
@@ -102,13 +102,13 @@ def test_a_wrong_ping_is_answered_as_the_protocol_says(sent: bytes, status: int)
 
 @given(st.binary(max_size=100) | st.dictionaries(st.sampled_from(["host", "key", "urlList"]), NOT_MEANT).map(as_body))
 def test_no_body_breaks_the_reader_of_pings(sent: bytes) -> None:
-    """Whatever is posted is a ping or a reason why not."""
+    """Anything posted is either a ping or rejected with a reason."""
     assert isinstance(parse_ping_body(sent), Ping | PingRejection)
 
 
 @given(st.lists(st.booleans(), max_size=300))
 def test_credit_stays_a_chance_and_follows_what_came(came: list[bool]) -> None:
-    """However signals turn out, trust is between 0 and 1; one that was right never lowers it."""
+    """For any outcomes, trust stays between 0 and 1, and a correct signal never lowers it."""
     credit = NEW_SOURCE
     for each in came:
         credit = credit.update(came_true=each)
@@ -117,7 +117,7 @@ def test_credit_stays_a_chance_and_follows_what_came(came: list[bool]) -> None:
 
 
 def test_a_liar_loses_its_credit_and_can_win_it_back() -> None:
-    """Many false signals in a row move nothing any more; as many true ones make up for it."""
+    """After many false signals in a row a signal has no effect; as many correct ones restore it."""
     credit = NEW_SOURCE
     for _ in range(60):
         credit = credit.update(came_true=False)
@@ -129,13 +129,13 @@ def test_a_liar_loses_its_credit_and_can_win_it_back() -> None:
 
 @given(st.floats(0, 200), st.floats(0, 200), st.floats(-1e6, 1e6))
 def test_a_signal_never_puts_a_page_off(true: float, false: float, due: float) -> None:
-    """Whatever the credit, a signalled page is not fetched later than it would have been, nor in the past."""
+    """For any credit, a signaled page isn't fetched later than it would have been, nor in the past."""
     moved = move_due_s(SignalTrust(true, false), 0.0, due, 86_400.0)
     assert moved is None or 0.0 <= moved <= max(due, 0.0)
 
 
 def test_promises_are_read_in_the_spelling_of_their_site() -> None:
-    """An address without a host is the site's own; parameters that mean nothing are dropped; others are passed over."""
+    """A URL without a host is on the site itself; parameters without meaning are dropped, other sites are skipped."""
     site = Site("https://example.org/", promise=("900 /news?utm_source=x", "60 https://example.com/"))
     assert list(list_promises(site)) == [Promise("https://example.org/news", 900.0)]
 

@@ -41,6 +41,10 @@ def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> se
         (f"{HOST}/x/index.html", f"{HOST}/x/", {("index", "index.html")}),
         (f"{HOST}/x/", f"{HOST}/x", {("slash", "drop")}),
         (f"{HOST}/x", f"{HOST}/x/", {("slash", "add")}),
+        (f"{HOST}/x", f"{HOST}/x.html", {("ending", ".html")}),
+        (f"{HOST}/x.htm?p", f"{HOST}/x?p", {("ending", ".htm")}),
+        (f"{HOST}/", f"{HOST}/.html", set()),
+        (f"{HOST}/x.html", f"{HOST}/x/", set()),
         (f"{HOST}//x", f"{HOST}/x", {("slashes", "")}),
         (f"{HOST}/x/y", f"{HOST}/x///y", {("slashes", "")}),
         (f"{HOST}/x", f"{HOST}/y", set()),
@@ -71,7 +75,7 @@ def test_a_stranger_cannot_take_a_hosts_place() -> None:
 
 
 def test_a_redirect_to_a_folder_says_nothing_about_other_names() -> None:
-    """A server that adds the slash of folders may also know pages without an ending, such as ``/security``."""
+    """A server that redirects folders to a trailing slash may also have pages such as ``/security``."""
     assert kinds(f"{HOST}/docs", f"{HOST}/docs/", said=True) == set()
 
 
@@ -87,7 +91,7 @@ def tracked(count: int, *, paths: int = 1000, folder: str = "/shop/") -> list[tu
 
 
 def subjects(learned: CopyRules) -> set[tuple[str, str, str]]:
-    """What rules are about."""
+    """Return the subjects of the rules."""
     return {(rule.subject.kind, rule.subject.where, rule.subject.what) for rule in learned.rules}
 
 
@@ -107,7 +111,7 @@ def test_two_pages_show_that_https_is_the_same_site() -> None:
 
 
 def test_all_queries_are_dropped_only_after_several_makes_of_query() -> None:
-    """Many pages with one make of query teach its parameters; one parameter that matters keeps all queries."""
+    """Many pages with one kind of query reveal its parameters; a single parameter that matters protects all queries."""
     one_make = [(f"{HOST}/shop/{n}?utm_source=a&utm_medium=b", f"{HOST}/shop/{n}") for n in range(30)]
     assert ("query", "*", "") not in subjects(lessons(*one_make).build_rules())
     more = one_make + [(f"{HOST}/shop/{n}?{'abc'[n % 3]}=1", f"{HOST}/shop/{n}") for n in range(9)]
@@ -117,19 +121,19 @@ def test_all_queries_are_dropped_only_after_several_makes_of_query() -> None:
 
 
 def test_pairs_that_disagree_prevent_a_rule() -> None:
-    """A parameter that matters now and then is not dropped."""
+    """A parameter that matters only sometimes is kept."""
     mixed = lessons(*tracked(1, folder="/shop/x"), same=False)
     assert not lessons(*tracked(20), start=mixed).build_rules().rules
 
 
 def test_a_folder_that_disagrees_leaves_the_rules_of_other_folders() -> None:
-    """The rule for the whole host goes, and that of the folder where all agree stays."""
+    """The rule for the whole host is dropped, and the one for the folder where all pairs agree stays."""
     both = lessons(*tracked(9, folder="/list/"), same=False, start=lessons(*tracked(60)))
     assert subjects(both.build_rules()) == {("parameter", "/shop/", "ref")}
 
 
 def test_a_believed_rule_falls_by_its_checks_and_stays_fallen() -> None:
-    """Covered URLs turn out to be pages of their own: the rule goes, and a few agreeing pairs do not bring it back."""
+    """If covered URLs turn out to be separate pages, the rule is dropped, and a few agreeing pairs don't restore it."""
     state = lessons(*tracked(200))
     learned = state.build_rules()
     assert learned.rules
@@ -149,7 +153,7 @@ def test_a_single_odd_check_does_not_fell_a_long_held_rule() -> None:
 
 
 def test_two_directions_are_one_mirror() -> None:
-    """Which of two hosts leads is settled by most of the evidence, and no circle comes of it."""
+    """The host with most of the evidence becomes the target, and no cycle results."""
     pages = [(f"{HOST}/{n}", f"http://mirror.a.example/{n}") for n in range(30)]
     turned = [(b, a) if n % 3 else (a, b) for n, (a, b) in enumerate(pages)]
     (rule,) = lessons(*turned).build_rules().rules
@@ -158,7 +162,7 @@ def test_two_directions_are_one_mirror() -> None:
 
 
 def test_a_circle_of_three_hosts_is_cut() -> None:
-    """Every page of the three still has one name, to which all of them lead."""
+    """Each page on the three hosts still has one canonical URL."""
     names = [f"http://{name}.a.example" for name in ("x", "y", "z")]
     pairs = [(f"{names[n % 3]}/{n}", f"{names[(n + 1) % 3]}/{n}") for n in range(60)]
     learned = lessons(*pairs).build_rules()
@@ -166,7 +170,7 @@ def test_a_circle_of_three_hosts_is_cut() -> None:
 
 
 def test_memory_is_bounded_and_keeps_what_is_believed() -> None:
-    """A host that invents parameters without end does not push out a rule."""
+    """A host that invents endless parameters can't displace a rule."""
     noise = [(f"{HOST}/shop/{n}?{n}=1", f"{HOST}/shop/{n}") for n in range(3000)]
     state = lessons(*noise, start=lessons(*tracked(9)))
     assert max(map(len, state.hosts.values())) <= 256
@@ -174,14 +178,14 @@ def test_memory_is_bounded_and_keeps_what_is_believed() -> None:
 
 
 def test_state_survives_being_written() -> None:
-    """Tallies, beliefs and the pairs that were heard."""
+    """Counts, estimates and observed pairs are stored."""
     state = lessons(*tracked(9), (f"{HOST}/x", "https://a.example/x"))
     assert CopyEvidence.from_json(state.to_json()) == state
 
 
 @given(ANYTHING, ANYTHING, st.booleans(), st.booleans())
 def test_any_pair_is_heard(one: str, other: str, same: bool, said: bool) -> None:  # noqa: FBT001 - drawn, not passed
-    """Hostile text does not raise, and is learned without harm."""
+    """Hostile text raises nothing and teaches nothing harmful."""
     for url, leader in ((one, other), (f"{HOST}/{one}", f"{HOST}/{other}"), (f"http://{one}/", f"http://{other}/")):
         state = CopyEvidence().observe(observe_pair(url, leader, same=same, said=said))
         assert not state.build_rules().rules
@@ -196,12 +200,12 @@ def test_pairs_in_another_order_teach_the_same() -> None:
 
 
 def met(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
-    """What witnesses say, learned."""
+    """Feed the reports of witnesses to the learner."""
     return start.observe(ReferenceUrls().compare(fetched, start)[0])
 
 
 def test_witnesses_speak_against_a_parameter_that_matters() -> None:
-    """Pages of a list differ in one parameter and are different: the rule that a few equal ones suggested falls."""
+    """Pages of a list that differ in one parameter and in content end the rule that a few equal pages suggested."""
     pairs = [(f"{HOST}/list/{n}?page=2", f"{HOST}/list/{n}?page=1") for n in range(6)]
     suspected = lessons(*pairs)
     assert suspected.build_rules().rules
@@ -210,7 +214,7 @@ def test_witnesses_speak_against_a_parameter_that_matters() -> None:
 
 
 def test_witnesses_find_copies_by_themselves() -> None:
-    """Spellings of one address that bring the same content speak for a rule."""
+    """Spellings of a URL with the same content support a rule."""
     start = lessons((f"{HOST}/a", f"{HOST}/a?sort=up"))
     urls = [FetchedUrl(f"{HOST}/b/{n}{tail}", n, 0.0) for n in range(9) for tail in ("", "?sort=up", "?sort=down")]
     assert ("parameter", "*", "sort") in subjects(met(*urls, start=start).build_rules())
@@ -228,7 +232,7 @@ def test_fetches_that_lie_far_apart_do_not_speak_against() -> None:
 
 
 def test_witnesses_are_few_and_only_where_copies_were_seen() -> None:
-    """Memory goes by domains with copies, not by pages."""
+    """Memory grows with domains that have copies, not with pages."""
     urls = [FetchedUrl(f"{HOST}/{n}?a={n % 7}", n, 0.0) for n in range(2000)]
     assert not ReferenceUrls().compare(urls, CopyEvidence())[1].domains
     _, kept = ReferenceUrls().compare(urls, lessons(*tracked(1)))
@@ -237,7 +241,7 @@ def test_witnesses_are_few_and_only_where_copies_were_seen() -> None:
 
 @given(st.lists(ANYTHING))
 def test_any_url_may_be_a_witness(texts: list[str]) -> None:
-    """Hostile text does not raise, and speaks of nothing but its own host."""
+    """Hostile text raises nothing and affects only its own host."""
     start = lessons(*tracked(1))
     urls = [FetchedUrl(url, place, 0.0) for place, text in enumerate(texts) for url in (text, f"{HOST}/{text}")]
     seen, _ = ReferenceUrls().compare(urls, start)
@@ -252,7 +256,7 @@ def test_a_whole_host_is_named_so() -> None:
 
 
 def crawled(world: SyntheticWorld, host: str, tails: tuple[str, ...]) -> list[FetchedUrl]:
-    """Every live page of a host in several spellings; the article is what it says."""
+    """Return every live page of a host in several spellings, with its article as the content."""
     found = []
     for url in world.live_pages(host, world.start_s):
         for tail in tails:
@@ -263,13 +267,13 @@ def crawled(world: SyntheticWorld, host: str, tails: tuple[str, ...]) -> list[Fe
 
 
 def led(fetched: list[FetchedUrl]) -> CopyEvidence:
-    """What the groups of equal articles teach, each led by its first."""
+    """Feed groups of equal articles to the learner, each with its first page as the leader."""
     leaders: dict[int, str] = {}
     return lessons(*((one.url, leaders.setdefault(one.content_group, one.url)) for one in fetched))
 
 
 def test_the_made_webs_copies_are_learned() -> None:
-    """Its mirror and its parameters, and afterwards a crawl would ask for each page once, checks aside."""
+    """Once its mirror and its parameters are learned, a crawl would request each page once, apart from checks."""
     world = open_synthetic_world("tiny", calm=True)
     host = next(
         name for name in world.sites if f"mirror.{name.removeprefix('www.')}" in {h.name for h in world.hosts()}

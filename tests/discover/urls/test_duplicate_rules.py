@@ -15,6 +15,7 @@ EVERY = (
     RuleSubject("index", B, "*", "index.html"),
     RuleSubject("slash", B, "*", "drop"),
     RuleSubject("slashes", B, "*", ""),
+    RuleSubject("ending", B, "*", ".html"),
 )
 SIGNS = ("/", "/", "/", "?", "&", "=", ".", "..", "%2F", "é", "\ud800", "#", "@", ":81")
 PIECES = st.lists(st.sampled_from([*SIGNS, "list", "print", "ref", "page", "index.html", "x"]), max_size=12)
@@ -48,6 +49,15 @@ def test_each_kind_of_rule_rewrites_its_respect() -> None:
         assert rules.find_covering(url)[0] == target
 
 
+@given(SUBJECTS, URLS)
+def test_an_ending_is_no_reason_to_rewrite(subjects: list[RuleSubject], url: str) -> None:
+    """A rule about endings leaves a URL as it is, and names another one, which stands for it."""
+    rules = learned(*(subject for subject in subjects if subject.kind == "ending"))
+    assert rules.apply(url) == (url, None)
+    bare = rules.find_bare(url)
+    assert bare is None or (bare[0] != url and url in rules.list_ended(bare[0]))
+
+
 def test_the_reason_is_told() -> None:
     """The description says what is rewritten, where, and on what evidence."""
     rule = CopyRule(RuleSubject("parameter", A, "/list/", "page"), 13, 14)
@@ -56,7 +66,7 @@ def test_the_reason_is_told() -> None:
 
 @given(SUBJECTS, URLS)
 def test_applying_twice_is_applying_once(subjects: list[RuleSubject], url: str) -> None:
-    """Whatever rules come together."""
+    """For any combination of rules, applying them again changes nothing."""
     rules = learned(*subjects)
     once = rules.apply(url)[0]
     assert rules.apply(once)[0] == once
@@ -64,7 +74,7 @@ def test_applying_twice_is_applying_once(subjects: list[RuleSubject], url: str) 
 
 @given(SUBJECTS, URLS)
 def test_only_covered_urls_change_and_stay_among_known_hosts(subjects: list[RuleSubject], url: str) -> None:
-    """A URL without a rule comes back as it was, and no rule leads to a host that it does not name."""
+    """A URL without a rule is unchanged, and no rule leads to a host that it does not name."""
     rules = learned(*subjects)
     target, rule = rules.apply(url)
     if rule is None:
@@ -87,7 +97,7 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 def test_a_very_long_url_is_left_alone() -> None:
-    """A megabyte is no one's address."""
+    """A megabyte of text is not a URL."""
     rules = learned(*EVERY)
     for tail in ("x" * 1_000_000, "?" + "ref=1&" * 200_000, "index.html/" * 90_000):
         url = f"https://{B}/{tail}"

@@ -44,7 +44,7 @@ UNTOUCHED = Site("https://example.org/", sort_parameters=False, drop_parameters=
     ],
 )
 def test_the_examples_of_rfc_3986_lead_where_a_browser_goes(link: str, expected: str) -> None:
-    """The reference resolution examples of RFC 3986, 5.4; the last one as its note for older links has it."""
+    """The examples of RFC 3986, section 5.4, resolve as given; the last one as its note on compatibility says."""
     assert resolve(link, RFC_BASE) == expected
 
 
@@ -59,13 +59,13 @@ def test_what_is_no_web_page_has_no_url(link: str) -> None:
 
 @pytest.mark.parametrize("base", ["", "no url", "http://[", "//example.org/"])
 def test_a_base_that_fails_takes_absolute_links_with_it(base: str) -> None:
-    """The standard parses the base first, and its failure is the result."""
+    """The standard parses the base first; if that fails, the result is a failure."""
     assert resolve("https://example.org/a", base) is None
 
 
 @pytest.mark.parametrize("base", ["about:blank", "mailto:a@example.org", "sc://host/path", "file:///etc/"])
 def test_a_base_that_is_no_web_page_still_carries_absolute_links(base: str) -> None:
-    """An absolute link does not look at the base; a relative one follows it out of the web."""
+    """An absolute link ignores the base; a relative one follows it."""
     assert resolve("https://example.org/a", base) == "https://example.org/a"
     assert resolve("a", base) is None
 
@@ -110,7 +110,7 @@ def test_lone_surrogates_are_replacement_characters() -> None:
     ],
 )
 def test_half_a_megabyte_of_anything_come_to_an_end(unit: str) -> None:
-    """No repeated piece, as path or as host, makes parsing or normalising hang; the suite's timeout is the judge."""
+    """No repeated piece makes parsing or normalization hang, whether in the path or in the host."""
     many = unit * (500_000 // len(unit))
     for link in (many, f"http://{many}", f"http://example.org/{many}", f"http://example.org/?{many}"):
         url = resolve(link, "https://example.org/")
@@ -138,7 +138,7 @@ def test_half_a_megabyte_of_anything_come_to_an_end(unit: str) -> None:
     ],
 )
 def test_a_site_s_rules_give_one_name(url: str, expected: str) -> None:
-    """Order, tracking, sessions, empty parts and credentials do not make another page; all other bytes stay."""
+    """Order, tracking, sessions, empty parts and credentials don't change the page; all other bytes are kept."""
     assert normalize(url, SITE) == expected
 
 
@@ -149,7 +149,7 @@ def test_a_host_that_looks_like_a_session_stays() -> None:
 
 
 def test_removing_a_session_never_makes_a_dot_segment() -> None:
-    """The rest of a segment may be ``..``, which would lead to another page: then the URL is unchanged."""
+    """If removing a session would leave ``..`` in the path, the URL is unchanged."""
     for url in ("https://example.org/a/..;jsessionid=1/b", "https://example.org/a/%2e;jsessionid=1"):
         assert normalize(url, SITE) == url
 

@@ -46,7 +46,7 @@ def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str
     ],
 )
 def test_what_lies_outside_a_scope_does_not_belong(scope: ScopeKind, start: str, url: str) -> None:
-    """Names that look alike, neighbors under a public suffix and other ports of a prefix are elsewhere."""
+    """Names that look alike, other names under a public suffix and other ports of a prefix are outside."""
     assert check_scope(url, Site(start, scope)) is Refusal.OUT_OF_SCOPE
 
 
@@ -66,7 +66,7 @@ def test_what_lies_outside_a_scope_does_not_belong(scope: ScopeKind, start: str,
     ],
 )
 def test_patterns_read_as_in_robots_txt(pattern: str, target: str, *, fits: bool) -> None:
-    """A pattern fits a beginning of path and query; ``*`` is anything, a final ``$`` the end, the rest is itself."""
+    """A pattern matches the beginning of path and query; ``*`` matches anything, and a final ``$`` the end."""
     url = f"https://example.org{target}"
     excluding = Site("https://example.org/", exclude=(pattern,))
     including = Site("https://example.org/", include=(pattern,))
@@ -75,21 +75,21 @@ def test_patterns_read_as_in_robots_txt(pattern: str, target: str, *, fits: bool
 
 
 def test_an_exclude_wins_over_an_include() -> None:
-    """Where both fit, the URL is excluded, the start too."""
+    """If both match, the URL is excluded, even the start."""
     site = Site("https://example.org/docs/", include=("/docs/",), exclude=("/docs/",))
     assert check_scope("https://example.org/docs/a", site) is Refusal.EXCLUDED
     assert check_scope(site.start, site) is Refusal.EXCLUDED
 
 
 def test_the_start_needs_no_include() -> None:
-    """The start page leads to the included pages, so it is read even where no include fits it."""
+    """The start page leads to the included pages, so it is fetched even if no include matches it."""
     site = Site("https://example.org/", include=("/docs/",))
     assert check_scope("https://example.org/", site) is None
     assert check_scope("https://example.org/blog/", site) is Refusal.EXCLUDED
 
 
 def test_a_pattern_of_many_stars_comes_to_an_end() -> None:
-    """A pattern on which a backtracking matcher would need ages is settled at once."""
+    """A pattern that would take a backtracking matcher ages is matched immediately."""
     site = Site("https://example.org/", exclude=("/" + "*a" * 60 + "b$",))
     assert check_scope("https://example.org/" + "a" * 1500, site) is None
 
@@ -103,13 +103,13 @@ def test_a_long_url_is_refused_and_the_longest_is_not() -> None:
 
 
 def test_other_schemes_are_named_as_such() -> None:
-    """A URL that is no web page is refused for that."""
+    """A URL that isn't a web page is refused for that reason."""
     assert check_scope("ftp://example.org/", Site("https://example.org/")) is Refusal.NOT_HTTP
     assert find_refusal("ftp://example.org/", [Site("https://example.org/")]) is Refusal.NOT_HTTP
 
 
 def test_the_first_site_that_takes_a_url_owns_it() -> None:
-    """The order of the sites decides between two that would both take it."""
+    """If two sites cover a URL, the first one gets it."""
     docs = Site("https://example.org/docs/", scope="prefix")
     host = Site("https://example.org/")
     assert find_site("https://example.org/docs/a", [docs, host]) is docs
@@ -119,7 +119,7 @@ def test_the_first_site_that_takes_a_url_owns_it() -> None:
 
 
 def test_the_refusal_of_the_nearest_site_is_told() -> None:
-    """Being excluded by one site says more than lying outside another; without sites all is outside."""
+    """Being excluded by one site outranks being outside of another; without sites, everything is outside."""
     near = Site("https://example.org/", exclude=("/a",))
     far = Site("https://example.com/")
     for sites in ([near, far], [far, near]):
@@ -151,7 +151,7 @@ def test_the_refusal_of_the_nearest_site_is_told() -> None:
     ],
 )
 def test_a_site_is_read_as_people_type_it(text: str, start: str) -> None:
-    """A URL stays; a bare name gets https; addresses, localhost and other ports get http."""
+    """A URL is kept; a bare name gets https; addresses, localhost and other ports get http."""
     assert read_site(text).start == start
 
 
@@ -210,17 +210,17 @@ def test_a_site_with_a_password_is_refused() -> None:
 
 
 def test_settings_of_a_site_are_kept_and_checked() -> None:
-    """A pattern that can fit no path is a mistake, and so is an unknown scope."""
+    """A pattern that can match no path is an error, and so is an unknown scope."""
     site = read_site("example.org/?b&a", scope="domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
     assert site == Site("https://example.org/?b&a", "domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
-    with pytest.raises(SiteError, match='"docs/" matches no path: start it with'):
+    with pytest.raises(SiteError, match='"docs/" does not match any path: start it with'):
         read_site("example.org", exclude=("docs/",))
     with pytest.raises(SiteError, match="choose one of prefix, host, domain"):
         read_site("example.org", scope=cast("ScopeKind", "planet"))
 
 
 def test_an_index_of_sites_names_the_site_that_a_search_through_all_names() -> None:
-    """Same site for every URL, the first of several included; hosts that only look alike have none."""
+    """Each URL has the same site as with a full search, the first one if several match; look-alike hosts have none."""
     sites = [
         Site("https://example.org/docs/", scope="prefix"),
         Site("https://www.example.org/", scope="domain"),
@@ -245,7 +245,7 @@ def test_an_index_of_sites_names_the_site_that_a_search_through_all_names() -> N
 
 
 def test_an_index_says_which_sites_may_have_urls_on_a_host() -> None:
-    """A site that spans a domain counts for every host below it, any other for its own host only."""
+    """A site with the scope domain counts for all hosts of the domain, any other only for its own host."""
     domain, host = Site("https://example.org/", scope="domain"), Site("https://www.example.org/")
     index = SiteIndex([domain, host])
     assert index.find_by_host("www.example.org") == (domain, host)

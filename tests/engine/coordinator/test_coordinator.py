@@ -16,12 +16,12 @@ MANY = tuple(f"/{number}" for number in range(12))
 
 
 def begun(replies: dict[str, Served], rules: CrawlRules, workers: int = 2) -> Drive:
-    """A crawl of these replies that has begun."""
+    """Start a crawl of a web with these replies."""
     return Drive(MemoryWeb(dict(replies)), rules, workers=workers).begin()
 
 
 def shared_address() -> MemoryWeb:
-    """Two hosts on one server."""
+    """Return two hosts at one address."""
     web = MemoryWeb({f"{A}/": page(), f"{B}/": page()})
     web.names |= dict.fromkeys(("a.test", "b.test"), ("93.184.216.34",))
     return web
@@ -30,8 +30,8 @@ def shared_address() -> MemoryWeb:
 # Workers that die
 
 
-def test_what_a_dead_worker_held_comes_back_once() -> None:
-    """Its leases are free at once, nothing is lost, and nothing that it had reported is requested again."""
+def test_leases_of_a_dead_fetcher_are_returned_once() -> None:
+    """When a fetcher dies, its leases end immediately, nothing is lost, and nothing it reported is requested again."""
     drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.pages()) == 4)
     kept = drive.pages()
@@ -42,8 +42,8 @@ def test_what_a_dead_worker_held_comes_back_once() -> None:
     assert all(drive.asked_urls().count(url) == 1 for url in kept)
 
 
-def test_a_host_whose_worker_died_rests_first() -> None:
-    """The response is unknown: the host waits, at least for its own delay, from the death on."""
+def test_a_host_waits_after_its_fetcher_died() -> None:
+    """Its response is unknown, so the host waits at least its own delay after the fetcher's death."""
     replies = {f"{A}/": page(*MANY), f"{A}/robots.txt": robots("Crawl-delay: 90")}
     drive = begun(dict(replies), rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.asked_urls()) == 2)
@@ -53,8 +53,8 @@ def test_a_host_whose_worker_died_rests_first() -> None:
     assert min(asked.sent_s for asked in drive.log if asked.sent_s > died_s) >= died_s + 90.0
 
 
-def test_an_address_whose_worker_died_rests_first() -> None:
-    """A host that was never requested is not requested at an address that the dead fetcher may have just used."""
+def test_an_address_waits_after_its_fetcher_died() -> None:
+    """A host that was never requested isn't requested at an address the dead fetcher may have just used."""
     drive = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0), workers=1).begin()
     drive.run(until=lambda: len(drive.log) == 1)
     died_s = drive.now_s
@@ -64,15 +64,15 @@ def test_an_address_whose_worker_died_rests_first() -> None:
     assert drive.asked_of("b.test")[0].sent_s >= died_s + 5.0
 
 
-def test_an_address_that_an_earlier_run_asked_rests_first() -> None:
-    """A host that is new to this run may lie at an address that the last one used a moment ago."""
+def test_an_address_waits_after_requests_of_an_earlier_run() -> None:
+    """A host that is new in this run may be at an address that the last run just used."""
     earlier = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0)).begin().run()
     later = earlier.after(clean=True, sites=(Site(f"{A}/"), Site(f"{B}/"))).run()
     assert later.asked_of("b.test")[0].sent_s >= earlier.log[-1].ended_s + 5.0
 
 
-def test_after_a_crash_a_host_that_may_have_been_asked_rests_first() -> None:
-    """The request was on its way when everything died: its pause counts from the new start."""
+def test_hosts_with_requests_in_flight_wait_after_a_crash() -> None:
+    """If everything dies during a request, the host's delay starts over with the next run."""
     drive = begun({f"{A}/": page(*MANY, took_s=50.0)}, rules_for(f"{A}/", delay_s=10.0))
     drive.run(until=lambda: f"{A}/" in drive.asked_urls())
     later = drive.after(clean=False).run()
@@ -80,8 +80,8 @@ def test_after_a_crash_a_host_that_may_have_been_asked_rests_first() -> None:
     assert later.asked_urls()[0] == f"{A}/"
 
 
-def test_late_words_of_a_dead_worker_do_not_count() -> None:
-    """What it reports after it was given up changes nothing but the rest that it asks for."""
+def test_late_reports_of_a_dead_fetcher_are_ignored() -> None:
+    """A report from a fetcher that was given up has no effect, except that the host still waits."""
     drive = begun({f"{A}/": page("/1", took_s=50.0)}, rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: drive.asked_urls() == [f"{A}/"])
     dead = drive.kill_worker(0)
@@ -96,8 +96,8 @@ def test_late_words_of_a_dead_worker_do_not_count() -> None:
     assert drive.keeper.tally.statuses == {200: 1, 404: 1}
 
 
-def test_a_robots_txt_on_its_way_is_asked_for_again() -> None:
-    """A worker dies while it waits for the file, at its own host or at another: no one waits forever."""
+def test_a_lost_request_for_robots_txt_is_repeated() -> None:
+    """If a worker dies while it waits for a robots.txt, on its own or another host, no one waits forever."""
     for stations in ({}, {f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": Reply(404, took_s=40.0)}):
         slow = {f"{A}/robots.txt": Reply(404, took_s=40.0), f"{A}/": page()} | stations
         drive = begun(dict(slow), rules_for(f"{A}/"), workers=1)
@@ -106,8 +106,8 @@ def test_a_robots_txt_on_its_way_is_asked_for_again() -> None:
         assert drive.run().asked_urls() == [f"{A}/"]
 
 
-def test_a_worker_cannot_end_what_another_holds() -> None:
-    """Only the worker that has a host's errands can end them."""
+def test_a_fetcher_cannot_complete_requests_of_another() -> None:
+    """Only the worker that is assigned a host's requests can complete them."""
     drive = begun({f"{A}/": page(took_s=50.0)}, rules_for(f"{A}/"), workers=2)
     drive.run(until=lambda: drive.asked_urls() == [f"{A}/"])
     asker = drive.log[-1].worker
@@ -121,7 +121,7 @@ def test_a_worker_cannot_end_what_another_holds() -> None:
 
 
 def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
-    """What waits, waits; nothing is refused, no one is looked up; and then it goes on at once."""
+    """While paused, URLs wait, nothing is refused, no host is looked up; resuming continues the crawl at once."""
     sites = Site(f"{A}/"), Site(f"{B}/")
     drive = begun({f"{A}/": page(*MANY), f"{B}/": page()}, rules_for(*sites))
     drive.run(until=lambda: len(drive.pages()) == 5)
@@ -139,7 +139,7 @@ def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
 
 
 def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
-    """Two sites on one host: while one is paused the other continues, however many URLs of the first are before it."""
+    """Of two sites on one host, one continues while the other is paused, even if many of its URLs are queued first."""
     docs, blog = Site(f"{A}/docs/", scope="prefix"), Site(f"{A}/blog/", scope="prefix")
     replies = {f"{A}/docs/": page(*(f"/docs/{n}" for n in range(400))), f"{A}/blog/": page("/blog/1", "/blog/2")}
     drive = begun(dict(replies), rules_for(docs, delay_s=0.0))
@@ -150,8 +150,8 @@ def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
     assert drive.waiting() > 300
 
 
-def test_what_a_site_left_behind_is_refused() -> None:
-    """Nothing of a removed site is requested any more, and every URL says why."""
+def test_urls_of_a_removed_site_are_excluded() -> None:
+    """Nothing of a removed site is requested any more, and the reason is recorded for every URL."""
     drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 3)
     drive.rule(replace(drive.rules, sites=()))
@@ -163,7 +163,7 @@ def test_what_a_site_left_behind_is_refused() -> None:
 
 
 def test_urls_of_other_sites_do_not_keep_a_crawl_from_ending() -> None:
-    """A crawl of one site over a state in which another has URLs waiting ends when its own site is done."""
+    """A crawl of one site ends when that site is done, even if another site has URLs waiting."""
     web = MemoryWeb({f"{A}/": page(*MANY), f"{A}/0": page(), f"{B}/": page("/1")})
     earlier = Drive(web, rules_for(f"{A}/", max_pages=2)).begin().run()
     later = earlier.after(clean=True, sites=(Site(f"{B}/"),), paused=(Site(f"{A}/"),), max_pages=None)
@@ -173,7 +173,7 @@ def test_urls_of_other_sites_do_not_keep_a_crawl_from_ending() -> None:
 
 
 def test_the_delay_of_a_site_holds_for_all_its_hosts() -> None:
-    """A site that spans a domain brings its own delay to every host below it."""
+    """The delay of a site with the scope domain applies to every host of the domain."""
     site = Site("https://example.org/", scope="domain", delay_s=33.0)
     replies = {"https://example.org/": page("https://www.example.org/"), "https://www.example.org/": page("/1")}
     drive = begun(dict(replies), rules_for(site, delay_s=1.0)).run()
@@ -185,8 +185,8 @@ def test_the_delay_of_a_site_holds_for_all_its_hosts() -> None:
 # What someone waits for
 
 
-def test_a_page_that_somebody_waits_for_comes_next() -> None:
-    """However much waits before it, known or unknown, fetched or not: its host's next request is for it, politely."""
+def test_a_requested_page_is_fetched_next() -> None:
+    """A requested fetch is its host's next request, whatever is waiting, and still waits for the host's delay."""
     links = [f"/{number}" for number in range(500)]
     drive = begun({f"{A}/": page(*links)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 8)
@@ -198,8 +198,8 @@ def test_a_page_that_somebody_waits_for_comes_next() -> None:
         assert drive.log[-1].sent_s - drive.log[-2].ended_s >= 1.0 - 1e-6
 
 
-def test_only_what_somebody_waits_for_is_fetched() -> None:
-    """A small tree for a few URLs leaves the rest of the queue alone, and ends."""
+def test_a_crawl_of_requested_pages_fetches_no_others() -> None:
+    """A short crawl for a few URLs leaves the rest of the queue alone, and ends."""
     web = MemoryWeb({f"{A}/": page(*MANY)})
     earlier = Drive(web, rules_for(f"{A}/", max_pages=1)).begin().run()
     later = earlier.after(clean=True, max_pages=None, only_requested=True)
@@ -208,8 +208,8 @@ def test_only_what_somebody_waits_for_is_fetched() -> None:
     assert later.asked_urls() == [f"{A}/7"]
 
 
-def test_a_wish_that_robots_txt_forbids_is_refused() -> None:
-    """No one's wish is stronger than the site's word."""
+def test_a_requested_fetch_obeys_robots_txt() -> None:
+    """A requested fetch does not override the site's robots.txt."""
     replies = {f"{A}/": page(), f"{A}/robots.txt": robots("Disallow: /no")}
     drive = begun(dict(replies), rules_for(f"{A}/")).run()
     (id_,) = drive.keeper.request_urls([f"{A}/no"], drive.now_s)
@@ -221,8 +221,8 @@ def test_a_wish_that_robots_txt_forbids_is_refused() -> None:
 # Orders
 
 
-def test_with_the_order_by_inlinks_what_many_link_to_comes_early() -> None:
-    """A page that every page names overtakes hundreds that one page names, though it was seen last."""
+def test_the_order_by_inlinks_prefers_pages_with_many_links() -> None:
+    """A page with links from every page overtakes hundreds with one link each, although it was found last."""
     crowd = [f"/{number}" for number in range(300)]
     replies: dict[str, Served] = {f"{A}/": page(*crowd, "/popular")}
     replies |= {A + path: page("/popular") for path in crowd}
@@ -238,8 +238,8 @@ def test_with_the_order_by_inlinks_what_many_link_to_comes_early() -> None:
 # Names
 
 
-def test_a_name_that_came_to_life_is_asked_for_what_waited() -> None:
-    """Nothing fails with a name: what waits for it is fetched when it can be looked up again."""
+def test_waiting_urls_are_fetched_once_their_host_resolves() -> None:
+    """Without DNS nothing fails; waiting URLs are fetched once names resolve again."""
     web = MemoryWeb({f"{B}/new": page()})
     web.names["b.test"] = lambda now_s: Failure.NAME if now_s < 2000.0 else ("93.184.216.9",)
     drive = Drive(web, rules_for(f"{B}/")).begin().run()
@@ -250,7 +250,7 @@ def test_a_name_that_came_to_life_is_asked_for_what_waited() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
 def test_a_requested_url_of_a_name_that_does_not_exist_fails_at_once(failure: Failure) -> None:
-    """Someone waits for it; the other URLs of its host go on waiting."""
+    """It is looked up again because someone waits for it; the host's other URLs keep waiting."""
     web = MemoryWeb({}, {"b.test": failure})
     drive = Drive(web, rules_for(f"{B}/")).begin().run(for_s=100.0)
     drive.keeper.request_urls([f"{B}/now"], drive.now_s)
@@ -258,8 +258,8 @@ def test_a_requested_url_of_a_name_that_does_not_exist_fails_at_once(failure: Fa
     assert drive.waiting() == 1
 
 
-def test_a_host_that_moves_is_asked_at_its_new_address_with_its_rest_kept() -> None:
-    """An address holds for a while; the next one goes to whichever worker has it, and the pause runs on."""
+def test_a_host_keeps_its_delay_at_a_new_address() -> None:
+    """If the address of a host changes, the next one applies, whichever worker has the host; its delay continues."""
     web = MemoryWeb({f"{A}/": page(*MANY)})
     web.names["a.test"] = lambda now_s: (f"93.184.216.{int(now_s // 2000) % 200 + 1}",)
     drive = Drive(web, rules_for(f"{A}/", delay_s=700.0), workers=3).begin().run()
@@ -270,8 +270,8 @@ def test_a_host_that_moves_is_asked_at_its_new_address_with_its_rest_kept() -> N
     assert min(gaps) >= 700.0 - 1e-6
 
 
-def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
-    """Its address is looked up again only when nothing is out: a worker could not follow in the middle of a request."""
+def test_a_host_keeps_its_address_during_a_request() -> None:
+    """The address is looked up again only when no request is in flight, because a worker couldn't switch midway."""
     web = MemoryWeb({f"{A}/robots.txt": Reply(404, took_s=4000.0), f"{A}/": page(), f"{B}/": page()})
     web.replies[f"{B}/robots.txt"] = Reply(301, (("location", f"{A}/b.txt"),), took_s=2500.0)
     web.names["a.test"] = lambda now_s: (f"93.184.216.{int(now_s // 2000) + 1}",)
@@ -282,8 +282,8 @@ def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_time_that_lies_too_far_ahead_is_not_believed(clean: bool) -> None:  # noqa: FBT001 - both kinds
-    """The clock was set back since it was saved: the host is requested within two days all the same."""
+def test_a_delay_too_far_in_the_future_is_shortened(clean: bool) -> None:  # noqa: FBT001 - both kinds
+    """If the clock was set back since the delay was saved, the host is still requested within two days."""
     drive = Drive(MemoryWeb({f"{A}/": page()}), rules_for(f"{A}/"))
     drive.book.save_hosts([HostRow("a.test", drive.now_s + 1e7, 3, "status 503")])
     drive.begin(clean=clean).run(2 * 86_400.0)

@@ -13,12 +13,12 @@ ITEMS = 40
 
 
 def crawled(web: MemoryWeb, *sites: Site | str) -> Drive:
-    """The crawl of these sites, to its end."""
+    """Crawl these sites to the end."""
     return Drive(web, rules_for(*(sites or (f"{A}/",)))).begin().run()
 
 
 def chosen(drive: Drive, url: str) -> tuple[str, str, int]:
-    """The canonical of a page's group, why, and the group's size."""
+    """Return the canonical page of a page's group, the reason, and the group's size."""
     sql = (
         "SELECT canonical.url, why, members FROM copies JOIN content ON content.grp = copies.grp "
         "JOIN url ON url.id = content.id JOIN url AS canonical ON canonical.id = copies.canonical WHERE url.url = ?"
@@ -28,7 +28,7 @@ def chosen(drive: Drive, url: str) -> tuple[str, str, int]:
 
 
 def spelled_shop() -> MemoryWeb:
-    """Items that lead to the next two, each time with a parameter of no consequence."""
+    """Return items that link to the next two, each time with an irrelevant parameter."""
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 50), *(f"/item/{n}?from=home" for n in range(3)))})
     for number in range(ITEMS):
         links = [f"/item/{(number + step) % ITEMS}?from={number}" for step in (1, 2)]
@@ -39,12 +39,12 @@ def spelled_shop() -> MemoryWeb:
 
 
 def items_asked(drive: Drive) -> list[str]:
-    """The requested items, in order, with repetitions."""
+    """List the requested items in order, with repetitions."""
     return [url.partition("?")[0] for url in drive.asked_urls() if "/item/" in url]
 
 
 def test_copies_are_one_group_and_the_choice_is_explained() -> None:
-    """Three URLs with one text: the one that the others declare is canonical, and the store says why."""
+    """Of three URLs with one text, the one the others declare is canonical, and the store says why."""
     text = text_of("same", 200)
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
     web.replies |= {
@@ -58,8 +58,8 @@ def test_copies_are_one_group_and_the_choice_is_explained() -> None:
 
 
 @pytest.mark.parametrize("answer", [Reply(404), moved(f"{A}/elsewhere"), robots("Disallow: /original")])
-def test_when_the_page_that_stands_for_copies_leaves_another_one_does(answer: Reply) -> None:
-    """Gone, moved or disallowed: the remaining copies are found, and the canonical is one of them."""
+def test_another_copy_becomes_canonical_when_the_first_is_gone(answer: Reply) -> None:
+    """If the canonical page is gone, moved or disallowed, one of the remaining copies becomes canonical."""
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
     for path in ("/copy/1", "/original", "/copy/2"):
         web.replies[A + path] = text_page(text_of("same", 200), canonical="/original")
@@ -80,7 +80,7 @@ def test_when_the_page_that_stands_for_copies_leaves_another_one_does(answer: Re
 
 
 def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> None:
-    """A word exchanged makes no new page; another text does."""
+    """A page with one changed word is still a copy; one with another text isn't."""
     words = text_of("long", 300).split()
     words[100] = "exchanged"
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/one", "/two", "/three")})
@@ -92,19 +92,19 @@ def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> No
 
 
 def groups_of(web: MemoryWeb) -> dict[str, int]:
-    """The group of each page of a site, by its path."""
+    """Return the group of each page of a site, by path."""
     rows = crawled(web).db.execute("SELECT url, grp FROM content JOIN url ON url.id = content.id").fetchall()
     return {url.removeprefix(A): group for url, group in rows}
 
 
 def titled(title: str, text: str) -> Reply:
-    """A page with a title and a heading."""
+    """Return a page with a title and a heading."""
     body = f"<title>{title}</title><main><h1>{title}</h1><p>{text}</p></main>"
     return Reply(200, (("content-type", "text/html"),), body.encode())
 
 
-def test_pages_that_readers_tell_apart_are_no_copies() -> None:
-    """Room 1 and Room 2 are two pages, room 2 under another address is one; two versions of a manual are one page."""
+def test_pages_with_different_numbers_are_no_copies() -> None:
+    """Room 1 and Room 2 are different pages, another URL of room 2 is a copy; two versions of a manual are copies."""
     paths = ["/room/1", "/room/2", "/again/room/2", "/docs/1.2/x", "/docs/1.3/x"]
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), *paths)})
     for path in paths:
@@ -124,7 +124,7 @@ def test_copies_in_one_report_find_each_other() -> None:
 
 
 def test_a_parameter_that_makes_copies_is_learned() -> None:
-    """After some pairs its spellings are no longer requested, every item still is, and a reason is noted."""
+    """After some pairs, its other spellings aren't requested, every item still is, and a reason is recorded."""
     drive = crawled(spelled_shop())
     asked = items_asked(drive)
     assert set(asked) == {f"{A}/item/{number}" for number in range(ITEMS)}
@@ -132,8 +132,8 @@ def test_a_parameter_that_makes_copies_is_learned() -> None:
     assert "from= is dropped" in " ".join(drive.given_up().values())
 
 
-def test_an_operator_who_knows_better_gets_every_spelling() -> None:
-    """With copies and traps overruled nothing is spared."""
+def test_an_operator_can_overrule_learned_copies() -> None:
+    """If copies and traps are overruled, nothing is skipped."""
     drive = crawled(spelled_shop(), Site(f"{A}/", overrule=("copy", "trap")))
     assert len(items_asked(drive)) > 1.9 * ITEMS
     assert drive.given_up() == {}
@@ -156,8 +156,8 @@ def test_a_mirror_is_learned() -> None:
     assert [rule.subject.kind for rule in drive.keeper.copies.copy_rules.rules] == ["origin"]
 
 
-def test_a_check_that_disagrees_brings_a_rule_down() -> None:
-    """When the parameter begins to matter, fetches of covered URLs say so, and the rule is no longer applied."""
+def test_a_rule_is_dropped_when_a_check_fails() -> None:
+    """Once the parameter matters, fetches of covered URLs reveal it, and the rule is dropped."""
     web = spelled_shop()
     drive = crawled(web)
     assert drive.keeper.copies.copy_rules.apply(f"{A}/item/7?from=x")[1] is not None
@@ -170,7 +170,7 @@ def test_a_check_that_disagrees_brings_a_rule_down() -> None:
     assert drive.keeper.copies.has_new_rules
 
 
-def test_what_was_learned_goes_on_after_a_restart() -> None:
+def test_learned_rules_survive_a_restart() -> None:
     """Lessons are stored as text: a coordinator that loads them applies the same rules."""
     before = crawled(spelled_shop())
     after = DuplicateDetector(
@@ -179,8 +179,8 @@ def test_what_was_learned_goes_on_after_a_restart() -> None:
     assert after.copy_rules.apply(f"{A}/item/7?from=x")[0] == f"{A}/item/7"
 
 
-def test_a_group_goes_on_without_the_page_that_began_it() -> None:
-    """When the first of several copies says something else, the others stay a group, and it is none of theirs."""
+def test_a_group_survives_the_loss_of_its_first_page() -> None:
+    """If the first of several copies changes, the others stay a group without it."""
     story, other = text_page(text_of("story", 200)), text_page(text_of("other", 200))
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/a", "/b", "/c"), f"{A}/b": story, f"{A}/c": story})
     web.replies[f"{A}/a"] = lambda now_s: story if now_s < 2000.0 else other
@@ -197,7 +197,7 @@ def test_a_group_goes_on_without_the_page_that_began_it() -> None:
 
 
 def test_framesets_that_differ_in_their_query_only_are_one_page() -> None:
-    """Old Javadoc names every page a second time, as the query of one frameset; after a few the rest are copies."""
+    """Old Javadoc lists every page a second time as a query of one frameset; after a few, the rest count as copies."""
     pages = [f"/api/org/Class{number}.html" for number in range(150)]
     frames = [f"/api/index.html?{path.removeprefix('/api/')}" for path in pages]
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *pages)})
@@ -212,7 +212,7 @@ def test_framesets_that_differ_in_their_query_only_are_one_page() -> None:
 
 
 def test_few_http_twins_go_out_before_they_are_known_to_be_copies() -> None:
-    """A page that links to both spellings of a site gets it once, also where all of it fits into one batch."""
+    """A page that links to both spellings of a site adds it once, even within one batch."""
     paths = [f"/page-{number}" for number in range(60)]
     twins = [f"http://a.test{path}" for path in paths]
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *paths, *twins)})
@@ -222,3 +222,67 @@ def test_few_http_twins_go_out_before_they_are_known_to_be_copies() -> None:
     asked = Drive(web, rules_for(f"{A}/", delay_s=0.0, address_delay_s=0.0)).begin().run().asked_urls()
     assert {A + path for path in paths} <= set(asked)
     assert sum(url in twins for url in asked) < 10
+
+
+def test_https_goes_first_where_a_host_serves_both() -> None:
+    """If http links are found before https links, a few fetches are wasted, not a second crawl of the site."""
+    paths, hubs = ([f"/{name}-{number}" for number in range(count)] for name, count in (("page", 120), ("hub", 30)))
+    twins = [f"http://a.test{path}" for path in paths]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *twins, *hubs)})
+    web.replies |= {A + hub: text_page(text_of(hub, 100), *paths[at :: len(hubs)]) for at, hub in enumerate(hubs)}
+    web.replies |= {
+        f"{origin}{path}": text_page(text_of(path, 60)) for path in paths for origin in (A, "http://a.test")
+    }
+    asked = Drive(web, rules_for(f"{A}/")).begin().run().asked_urls()
+    assert {A + path for path in paths} <= set(asked)
+    assert sum(url in twins for url in asked) < 20
+
+
+def test_of_two_spellings_with_and_without_an_ending_one_is_fetched() -> None:
+    """Once a few pairs were the same page, URLs with the ending wait, and are skipped."""
+    bare = [f"/doc-{number}" for number in range(100)]
+    ended = [f"{path}.html" for path in bare]
+    web = _ending_web(bare, ended)
+    drive = Drive(web, rules_for(f"{A}/")).begin().run()
+    asked = set(drive.asked_urls())
+    assert all({A + one, A + other} & asked for one, other in zip(bare, ended, strict=True))
+    assert len(asked) < 130
+    assert sum(".html makes no difference" in why for why in drive.given_up().values()) > 70
+
+
+def test_no_page_is_lost_where_only_one_spelling_leads_to_it() -> None:
+    """If one spelling is missing or redirects to a folder of the same name, the other is fetched."""
+    bare = [f"/doc-{number}" for number in range(100)]
+    ended = [f"{path}.html" for path in bare]
+    web = _ending_web(bare, ended)
+    for path in bare[40:60]:
+        web.replies[A + path] = Reply(301, (("location", f"{path}/"),))
+        web.replies[f"{A}{path}/"] = text_page(text_of(f"folder {path}", 60))
+    web.replies |= {A + path: Reply(404) for path in (*bare[60:80], *ended[80:])}
+    drive = Drive(web, rules_for(f"{A}/")).begin().run()
+    needed = {A + path for path in (*ended[40:80], *bare[80:])} | {f"{A}{path}/" for path in bare[40:60]}
+    assert needed <= drive.pages().keys()
+
+
+def test_the_other_spelling_is_fetched_when_the_first_is_gone() -> None:
+    """A page that moves to the spelling that was skipped is found there."""
+    bare = [f"/doc-{number}" for number in range(30)]
+    ended = [f"{path}.html" for path in bare]
+    web = _ending_web(bare, ended)
+    drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin()
+    drive.run(for_s=3600.0)
+    skipped = {url for url, why in drive.given_up().items() if ".html makes no difference" in why}
+    assert len(skipped) > 10
+    web.replies |= {url.removesuffix(".html"): Reply(404) for url in skipped}
+    drive.run(for_s=60 * 86_400.0, until=lambda: bool(skipped & drive.pages().keys()))
+    assert skipped & drive.pages().keys()
+
+
+def _ending_web(bare: list[str], ended: list[str]) -> MemoryWeb:
+    """A site whose pages have a URL with and one without an ending, linked in turn first by either."""
+    links = [path for at, pair in enumerate(zip(bare, ended, strict=True)) for path in pair[:: 1 if at % 2 else -1]]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *links)})
+    web.replies |= {
+        A + path: text_page(text_of(one, 60)) for one, other in zip(bare, ended, strict=True) for path in (one, other)
+    }
+    return web

@@ -19,7 +19,7 @@ LATER_S = 1000.0 + HOUR_S
 
 
 def since(first: Served, then: Served, then_s: float = LATER_S) -> Server:
-    """One reply, and from a time on another."""
+    """Return one reply at first, and another from a time on."""
     return lambda now_s: then if now_s >= then_s else first
 
 
@@ -30,7 +30,7 @@ def crawled(replies: dict[str, Served | Server], for_s: float = 1.5 * HOUR_S, si
 
 
 def news(drive: Drive) -> dict[str, tuple[str, str]]:
-    """The URLs that are news: how each was found, and where."""
+    """Return the URLs that are new: how and where each was found."""
     sql = (
         "SELECT url.url, find.how, source.url FROM find JOIN url ON url.id = find.url_id "
         "JOIN url AS source ON source.id = find.source ORDER BY url.id"
@@ -39,22 +39,22 @@ def news(drive: Drive) -> dict[str, tuple[str, str]]:
 
 
 def test_a_first_crawl_is_silent_and_a_later_link_is_news() -> None:
-    """Of all that the first crawl finds nothing is news; what the home page names an hour later is."""
+    """Nothing found by the first crawl is new; what the home page links to an hour later is."""
     home = since(page("/a", "/b"), page("/a", "/b", "/new"))
     drive = crawled({f"{A}/": home, f"{A}/a": page("/deep"), f"{A}/deep": page(), f"{A}/new": page()})
     assert f"{A}/deep" in drive.pages()
     assert news(drive) == {f"{A}/new": ("page", f"{A}/")}
 
 
-def test_what_a_new_page_links_to_is_news_but_not_without_end() -> None:
-    """The articles of a new issue are; a trap of pages that each name the next is not forever."""
+def test_links_of_new_pages_are_new_up_to_a_depth() -> None:
+    """The articles of a new issue are new; a trap of pages that link to each other is not new forever."""
     chain: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Issue {n}") for n in range(20)}
     drive = crawled({f"{A}/": since(page(), page("/0")), **chain}, 2 * HOUR_S)
     assert list(news(drive)) == [f"{A}/0", f"{A}/1", f"{A}/2"]
 
 
-def test_what_a_feed_says_of_the_birth_of_news_is_kept() -> None:
-    """The date of its new entry; not those of old ones, nor one that is still to come."""
+def test_the_dates_of_new_feed_entries_are_stored() -> None:
+    """It has the date of its new entry, not of old or future ones."""
 
     def feed(**dates: str) -> Reply:
         items = "".join(f"<item><link>{A}/{name}</link><pubDate>{at}</pubDate></item>" for name, at in dates.items())
@@ -69,8 +69,8 @@ def test_what_a_feed_says_of_the_birth_of_news_is_kept() -> None:
     assert drive.book.find_births(ids) == {ids[0]: LATER_S - 60.0}
 
 
-def test_a_feed_and_a_new_sitemap_tell_news() -> None:
-    """Entries that a feed had not before; and those of a sitemap that its index did not name before."""
+def test_entries_of_feeds_and_new_sitemaps_are_new() -> None:
+    """New entries of a feed are new, and so are those of a sitemap that its index did not list before."""
     xml = (("content-type", "application/xml"),)
 
     def feed(*links: str) -> Reply:
@@ -102,8 +102,8 @@ def test_a_feed_and_a_new_sitemap_tell_news() -> None:
     assert f"{A}/old" not in found
 
 
-def test_a_page_that_moved_is_no_news() -> None:
-    """A known page that leads elsewhere now has moved; a new one that leads on is still news, where it ends."""
+def test_a_moved_page_is_not_new() -> None:
+    """A known page that now redirects has moved; a new one that redirects is still new, at its target."""
     drive = crawled(
         {
             f"{A}/": since(page("/a"), page("/a", "/short")),
@@ -121,8 +121,8 @@ def test_a_page_that_moved_is_no_news() -> None:
 
 
 @pytest.mark.parametrize("wider", [True, False])
-def test_wider_rules_show_old_links_which_are_no_news(wider: bool) -> None:  # noqa: FBT001 - one of two cases
-    """After a change of scope the first look at each page proves nothing; the second one does."""
+def test_old_links_within_wider_rules_are_not_new(wider: bool) -> None:  # noqa: FBT001 - one of two cases
+    """After a change of scope, links count as new from the second fetch of a page on."""
     site = Site(f"{A}/", exclude=("/x/*",))
     home = since(page("/a", "/x/old"), page("/a", "/x/old", "/x/new"), 1000.0 + 3 * HOUR_S)
     drive = crawled({f"{A}/": home, f"{A}/a": page(), f"{A}/x/old": page(), f"{A}/x/new": page()}, site=site)
@@ -133,8 +133,8 @@ def test_wider_rules_show_old_links_which_are_no_news(wider: bool) -> None:  # n
     assert list(news(drive)) == ([f"{A}/x/new"] if wider else [])
 
 
-def test_it_goes_on_after_a_restart() -> None:
-    """That a first crawl is over is in the state, and so is since when."""
+def test_the_end_of_a_first_crawl_survives_a_restart() -> None:
+    """The end of a first crawl is stored, with its time."""
     home = since(page("/a"), page("/a", "/new"))
     drive = crawled({f"{A}/": home, f"{A}/a": page(), f"{A}/new": page()}, HOUR_S / 2)
     assert news(drive) == {}
@@ -142,7 +142,7 @@ def test_it_goes_on_after_a_restart() -> None:
     assert list(news(later)) == [f"{A}/new"]
 
 
-def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
+def test_an_endless_first_crawl_counts_as_over_after_a_week() -> None:
     """A host whose queue never empties reports nothing at first, and after a week the new links on its pages."""
     endless: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Leaf {n}") for n in range(60)}
 
@@ -157,8 +157,8 @@ def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
     assert all("/hour-" in url for url in news(later))
 
 
-def test_news_goes_before_what_waits_for_the_budget() -> None:
-    """A page that was just born is fetched as soon as a page may leave, although better ones have been waiting."""
+def test_new_pages_are_fetched_before_others_that_wait_for_the_budget() -> None:
+    """A new page is fetched at the next opportunity, although better ones have been waiting."""
     old = [f"/p/{letter}" for letter in "abcdefghijklmnopqrst"]
     busy: dict[str, Served | Server] = {f"{A}{path}": lambda now_s: page(title=f"{now_s:.0f}") for path in old}
     rules = rules_for(f"{A}/", recrawl=True, refresh="nutch")

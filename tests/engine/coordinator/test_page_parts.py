@@ -1,12 +1,15 @@
 """Requests of rendered pages: under the same rules as pages, from allowed hosts, and back to the requester."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Served, Server, moved, page, robots, rules_for
 
+from vedette.engine.coordinator.page_parts import PagePartQueue
+from vedette.engine.coordinator.shard import ForeignLinks, PartitionShard, ShardMap
 from vedette.engine.messages import PagePart, PartRequest
-from vedette.model import Site
+from vedette.model import Site, partition_of
 
 A, CDN = "https://a.test", "https://cdn.test"
 # Worker 7 renders, others fetch for it.
@@ -14,7 +17,7 @@ RENDERER = 7
 
 
 def crawl(site: Site | None = None) -> Drive:
-    """A crawl of a site whose pages were fetched, with what its scripts may find."""
+    """Return a crawl of a site whose pages were fetched, and the resources that its scripts may request."""
     served: dict[str, Served | Server] = {
         f"{A}/": page(),
         f"{A}/robots.txt": robots("Disallow: /private/"),
@@ -28,7 +31,7 @@ def crawl(site: Site | None = None) -> Drive:
 
 
 def ask(drive: Drive, *urls: str) -> dict[str, int]:
-    """The status with which each request of a page was answered; 0 if it was refused."""
+    """Request resources of a page and return the status of each; 0 if it was refused."""
     for number, url in enumerate(urls):
         drive.keeper.parts.request(PartRequest(url, PagePart(RENDERER, number, f"{A}/")))
     drive.run()
@@ -59,7 +62,7 @@ def test_private_addresses_are_refused(url: str) -> None:
     assert not drive.asked_of(host)
 
 
-def test_a_host_that_the_site_names_is_asked_after_its_robots_txt() -> None:
+def test_an_allowed_host_is_requested_after_its_robots_txt() -> None:
     """An allowed host is looked up, and its robots.txt decides before any other request."""
     drive = crawl(site=Site(f"{A}/", render_from=("cdn.test", "inside.test")))
     drive.web.names["inside.test"] = ("10.1.2.3",)
@@ -89,3 +92,31 @@ def test_the_parts_of_a_lost_fetcher_are_refused() -> None:
     drive.keeper.on_fetcher_lost(worker, drive.now_s)
     assert [(to, reply.status) for to, reply in drive.keeper.parts.replies] == [(RENDERER, 0)]
     assert not drive.keeper.hosts["a.test"].busy
+
+
+class NoOutbox:
+    """An outbox for a shard that sends nothing."""
+
+    def put_links(self, links: Mapping[int, Sequence[ForeignLinks]]) -> None:
+        """Nothing is to be sent."""
+        raise AssertionError(links)
+
+
+def test_in_a_cluster_a_page_loads_from_hosts_of_its_shard_in_their_turn() -> None:
+    """What is on a host of another shard is refused; what is on its own waits until the address may be requested."""
+    drive = crawl(site=Site(f"{A}/", render_from=("cdn.test",)))
+    first, second = sorted(partition_of(host) for host in ("a.test", "cdn.test"))
+    shards = ShardMap((0, second), (0, 1))
+    shard = PartitionShard(shards, shards.find(partition_of("a.test")), NoOutbox())
+    assert first != second
+    drive.keeper.parts = PagePartQueue(drive.keeper.host_table, shard)
+    urls = (f"{A}/data.json", f"{CDN}/app.js")
+    for number, url in enumerate(urls):
+        drive.keeper.parts.request(PartRequest(url, PagePart(RENDERER, number, f"{A}/")))
+    drive.keeper.assign_work(drive.now_s, drive.now_s + 60, {0: 9, 1: 9})
+    assert [reply.number for _, reply in drive.keeper.parts.replies] == [1]
+    address = drive.keeper.hosts["a.test"].address or ""
+    assert shard.list_wanted() == [address]
+    shard.grant(address, drive.now_s)
+    drive.run()
+    assert {urls[reply.number]: reply.status for _, reply in drive.keeper.parts.replies} == {urls[0]: 200, urls[1]: 0}

@@ -11,7 +11,7 @@ WALL = "https://a.test/wall"
 
 
 def wall(location: str, *, passes_after: int, cookie: str = "seen={}; Path=/; Secure") -> Server:
-    """A page that sets a cookie and redirects this many times, and then responds."""
+    """Return a page that sets a cookie and redirects this many times before it responds."""
     number = count()
 
     def serve(_now_s: float) -> Reply:
@@ -24,13 +24,13 @@ def wall(location: str, *, passes_after: int, cookie: str = "seen={}; Path=/; Se
 
 
 def cookies_sent(drive: Drive) -> list[tuple[str, str]]:
-    """The cookie of each page's request."""
+    """Return the cookie of each request for the page."""
     pages = [asked for asked in drive.log if asked.purpose == "page"]
     return [(asked.url.removeprefix(START), dict(asked.headers).get("cookie", "")) for asked in pages]
 
 
 def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_read() -> None:
-    """The cookie is sent back once, to this page only, and the page after it is stored."""
+    """The cookie is sent back only for this redirect chain, and the target is stored."""
     replies: dict[str, Served | Server] = {
         START: page("/wall", "/other"),
         WALL: wall("/wall?PHPSESSID=1", passes_after=1),
@@ -54,8 +54,8 @@ def test_a_page_that_checks_the_cookie_leads_back() -> None:
     assert drive.pages()[WALL].title == "Inside"
 
 
-def test_a_wall_that_nothing_passes_is_named() -> None:
-    """It is given up soon, and the reason says what it is; without a cookie it is a circle."""
+def test_an_endless_cookie_wall_is_reported() -> None:
+    """It is given up soon, and the reason says so; without a cookie it counts as a redirect loop."""
     replies: dict[str, Served | Server] = {
         START: page("/wall", "/more", "/circle"),
         WALL: wall("/wall", passes_after=99, cookie="a=1"),
@@ -72,7 +72,7 @@ def test_a_wall_that_nothing_passes_is_named() -> None:
 
 
 def test_cookies_stay_on_their_host() -> None:
-    """A redirect to another host of the site takes none along, nor do cookies for another domain count."""
+    """A redirect to another host of the site takes no cookies along, and cookies for another domain are ignored."""
     replies: dict[str, Served | Server] = {
         START: Reply(302, (("location", "https://b.a.test/"), ("set-cookie", "a=1; Domain=a.test"))),
         "https://b.a.test/": Reply(302, (("location", "/in"), ("set-cookie", "b=1; Domain=other.test"))),

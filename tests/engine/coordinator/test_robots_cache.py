@@ -11,12 +11,12 @@ TROUBLES = [Reply(503), Reply(500), Reply(429), Failure.TIMEOUT, Failure.CONNECT
 
 
 def driven(replies: dict[str, Served], *starts: str, for_s: float = 1e7, **settings: object) -> Drive:
-    """A crawl of these replies."""
+    """Run a crawl of a web with these replies."""
     return Drive(MemoryWeb(dict(replies)), rules_for(*starts or (f"{A}/",), **settings)).begin().run(for_s)
 
 
-def test_robots_txt_is_asked_first_and_once() -> None:
-    """Of every host, before any page, and not again while its lifetime lasts."""
+def test_robots_txt_is_fetched_first_and_once() -> None:
+    """The robots.txt of each host is fetched before any page, and not again until it expires."""
     replies: dict[str, Served] = {f"{host}/": page("/1", "/2", "/3") for host in (A, B)}
     drive = driven(replies, f"{A}/", f"{B}/")
     for host in ("a.test", "b.test"):
@@ -30,7 +30,7 @@ def test_http_and_https_have_their_own_robots_txt() -> None:
     assert list(drive.refused()) == ["http://a.test/plain"]
 
 
-def test_what_is_disallowed_is_refused_and_never_asked_for() -> None:
+def test_disallowed_urls_are_never_requested() -> None:
     """Refusals are recorded, and cost the server nothing."""
     web = {f"{A}/robots.txt": robots("Disallow: /x", "Allow: /x/y"), f"{A}/": page("/x", "/x/z", "/x/y", "/ok")}
     drive = driven(dict(web))
@@ -40,12 +40,12 @@ def test_what_is_disallowed_is_refused_and_never_asked_for() -> None:
 
 @pytest.mark.parametrize("status", [404, 403, 410])
 def test_without_a_file_everything_is_allowed(status: int) -> None:
-    """A server that has no robots.txt forbids nothing."""
+    """A server without a robots.txt disallows nothing."""
     assert driven({f"{A}/robots.txt": Reply(status), f"{A}/": page()}).asked_urls() == [f"{A}/"]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=str)
-def test_while_robots_txt_cannot_be_had_nothing_else_is_asked_for(trouble: Served) -> None:
+def test_nothing_else_is_requested_while_robots_txt_fails(trouble: Served) -> None:
     """The host waits, longer each time, and only its robots.txt is requested; other hosts continue."""
     replies: dict[str, Served] = {f"{A}/robots.txt": trouble, f"{A}/": page(), f"{B}/": page("/1", "/2")}
     drive = driven(replies, f"{A}/", f"{B}/", for_s=4 * 3600.0)
@@ -55,8 +55,8 @@ def test_while_robots_txt_cannot_be_had_nothing_else_is_asked_for(trouble: Serve
     assert drive.asked_of("b.test")[-1].url == f"{B}/2"
 
 
-def test_a_host_that_comes_to_itself_is_crawled() -> None:
-    """The first good answer ends the wait."""
+def test_a_host_that_recovers_is_crawled() -> None:
+    """The first valid response ends the wait."""
     web = MemoryWeb({f"{A}/": page("/1")})
     web.replies[f"{A}/robots.txt"] = lambda now_s: Reply(503) if now_s < 5000.0 else robots("Disallow: /1")
     drive = Drive(web, rules_for(f"{A}/"), start_s=1000.0).begin().run()
@@ -74,8 +74,8 @@ def test_one_silent_port_does_not_stop_the_rest_of_its_host() -> None:
     assert [(host.name, bool(host.trouble)) for host in drive.keeper.hosts.values()] == [("a.test", True)]
 
 
-def test_robots_txt_is_asked_for_again_when_its_time_is_over() -> None:
-    """No page is requested by the rules of a file that is older than a day, or than the operator's limit."""
+def test_an_expired_robots_txt_is_fetched_again() -> None:
+    """No page is requested by rules older than a day, or than the operator's limit."""
     links = tuple(f"/{number}" for number in range(30))
     for most_s, least in ((DAY_S, 3), (3 * 3600.0, 20)):
         replies: dict[str, Served] = {f"{A}/": page(*links), f"{A}/robots.txt": robots("Crawl-delay: 7200")}
@@ -89,7 +89,7 @@ def test_robots_txt_is_asked_for_again_when_its_time_is_over() -> None:
 
 
 def test_a_file_that_did_not_change_is_not_sent_again() -> None:
-    """The second request carries the validator of the first answer, and a 304 renews the copy."""
+    """The second request carries the validator of the first response, and a 304 renews the copy."""
     tagged = Reply(200, (("etag", '"v1"'), ("cache-control", "max-age=600")), b"User-agent: *\nDisallow: /no")
     web = MemoryWeb({f"{A}/": page("/1", "/no")})
     web.replies[f"{A}/robots.txt"] = lambda now_s: tagged if now_s < 1500.0 else Reply(304)
@@ -109,7 +109,7 @@ def test_a_rest_longer_than_the_lifetime_of_robots_txt_still_lets_pages_through(
 
 
 def test_a_crawl_delay_is_kept() -> None:
-    """The longer of the operator's delay and the file's holds, from the first page on."""
+    """The longer of the operator's delay and the file's applies, from the first page on."""
     drive = driven({f"{A}/robots.txt": robots("Crawl-delay: 25"), f"{A}/": page("/1")}, delay_s=4.0)
     gaps = [after.sent_s - before.ended_s for before, after in zip(drive.log, drive.log[1:], strict=False)]
     assert gaps == pytest.approx([25.0, 25.0])
@@ -130,7 +130,7 @@ FORBIDS = robots("Disallow: /secret")
     ],
 )
 def test_the_rules_at_the_end_of_a_redirect_hold(chain: tuple[str, ...], hops: int) -> None:
-    """Within a host, across hosts, to and fro: up to five redirects are followed, and the file there counts."""
+    """Up to five redirects are followed, within and across hosts, and the file at the end applies."""
     stations = (f"{A}/robots.txt", *chain)
     replies: dict[str, Served] = {here: moved(there) for here, there in zip(stations, chain, strict=False)}
     replies |= {chain[-1]: FORBIDS, f"{A}/": page("/secret", "/open")}
@@ -182,7 +182,7 @@ def test_a_host_that_many_others_send_to_serves_them_all() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
 def test_a_redirect_to_a_host_that_is_not_there_counts_as_no_answer(failure: Failure) -> None:
-    """The host waits and asks again; its pages are neither fetched nor lost."""
+    """The host waits and robots.txt is requested again; its pages are neither fetched nor lost."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/"), f"{A}/": page()})
     web.names["b.test"] = failure if failure is Failure.NAME else ("127.0.0.1",)
     drive = Drive(web, rules_for(f"{A}/")).begin().run(3600.0)
@@ -192,7 +192,7 @@ def test_a_redirect_to_a_host_that_is_not_there_counts_as_no_answer(failure: Fai
 
 
 def test_a_redirect_to_a_host_whose_name_is_not_known_yet_waits_for_it() -> None:
-    """A silent resolver delays the verdict, and then it comes."""
+    """If DNS is slow, the verdict is late but still comes."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": FORBIDS, f"{A}/": page("/secret")})
     web.names["b.test"] = lambda now_s: Failure.RESOLVER if now_s < 2000.0 else ("93.184.216.9",)
     drive = Drive(web, rules_for(f"{A}/"), start_s=1000.0).begin().run()
@@ -200,15 +200,15 @@ def test_a_redirect_to_a_host_whose_name_is_not_known_yet_waits_for_it() -> None
     assert min(asked.sent_s for asked in drive.log if asked.url == f"{A}/") >= 2000.0
 
 
-def test_a_crawl_delay_told_elsewhere_holds_from_the_next_request_on() -> None:
-    """The file redirects to another host: its crawl-delay counts from the last response of the host it is for."""
+def test_a_crawl_delay_from_a_redirect_applies_to_the_next_request() -> None:
+    """If the file redirects to another host, its crawl-delay counts from the last response of the original host."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": robots("Crawl-delay: 30"), f"{A}/": page()})
     drive = Drive(web, rules_for(f"{A}/", delay_s=1.0)).begin().run()
     first, second = drive.asked_of("a.test")
     assert second.sent_s - first.ended_s >= 30.0
 
 
-def test_pages_wait_while_robots_txt_is_asked_of_another_host() -> None:
+def test_pages_wait_while_another_host_serves_their_robots_txt() -> None:
     """However slow the other host is, no page of this one is requested meanwhile."""
     slow = Reply(200, (), b"User-agent: *\nDisallow: /", took_s=500.0)
     drive = driven({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": slow, f"{A}/": page()})

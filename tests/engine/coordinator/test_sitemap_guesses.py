@@ -20,14 +20,14 @@ def crawl(replies: dict[str, Reply], site: Site | str = START, *, guess: bool = 
 
 
 def test_a_sitemap_in_its_usual_place_is_found() -> None:
-    """Where robots.txt names none; one guess that hits is enough."""
+    """Guesses are made if robots.txt names no sitemap; one hit is enough."""
     drive = crawl({f"{START}sitemap.xml": sitemap("/hidden"), f"{START}hidden": page(title="Hidden")})
     assert drive.pages()[f"{START}hidden"].title == "Hidden"
     assert f"{START}sitemap_index.xml" not in drive.asked_urls()
 
 
 def test_a_guess_that_misses_is_no_page() -> None:
-    """Both places are tried once; nothing is kept, nothing has failed, and the reason can be read."""
+    """Both locations are tried once; a miss stores nothing, isn't a failure, and has a reason."""
     drive = crawl({f"{START}sitemap.xml": page(title="Oops, nothing here")})
     assert sorted(drive.asked_urls()) == [START, f"{START}sitemap.xml", f"{START}sitemap_index.xml"]
     assert list(drive.pages()) == [START]
@@ -58,7 +58,7 @@ def test_one_guess_for_both_schemes() -> None:
 
 
 def test_an_unknown_host_of_a_domain_has_to_prove_itself_first() -> None:
-    """Else a farm of hosts would cost guesses without end; the twin of a start is no stranger."""
+    """Otherwise a farm of hosts would cost endless guesses; the www twin of a start URL is not a stranger."""
     replies = {
         START: page("https://farm.a.test/", "https://www.a.test/"),
         "https://farm.a.test/": page(),
@@ -83,7 +83,7 @@ def test_a_sitemap_line_may_be_relative(line: str) -> None:
 
 
 def test_a_site_names_its_sitemaps() -> None:
-    """Wherever they are; what they list is taken where it belongs to the site, and nothing is guessed."""
+    """Sitemaps may be anywhere; listed pages are added if they belong to the site, and nothing is guessed."""
     there = "https://maps.test/a.xml"
     site = Site(f"{START}docs/", scope="prefix", sitemap=("/all.xml", there))
     replies = {
@@ -98,13 +98,13 @@ def test_a_site_names_its_sitemaps() -> None:
 
 
 def test_a_guess_that_missed_can_be_named_later() -> None:
-    """When the operator says that there is a sitemap, it is fetched after all."""
+    """If the operator names a sitemap, it is fetched after all."""
     drive = crawl({})
     drive.web.replies |= {f"{START}sitemap.xml": sitemap("/late"), f"{START}late": page()}
     drive.rule(rules_for(Site(START, sitemap=("/sitemap.xml",)), guess_sitemaps=True))
     assert f"{START}late" in drive.run().pages()
 
 
-def test_nothing_is_guessed_where_it_is_turned_off() -> None:
+def test_guessing_can_be_turned_off() -> None:
     """The operator decides."""
     assert crawl({}, guess=False).asked_urls() == [START]

@@ -29,7 +29,7 @@ HREFS = st.builds(
 
 
 def read(body: str, *headers: tuple[str, str], copy: StoredCopy | None = None) -> FetchSuccess:
-    """What the worker tells of a page with this body."""
+    """Return the fetcher's report on a page with this body."""
     errand = FetchTask(1, "a.test", f"{A}/", "page", copy=copy)
     kept = (("content-type", "text/html"), *headers)
     answer = FetchResponse(errand.url, "page", 200, kept, body.encode(), 0.0, 1.0, "93.184.216.34")
@@ -44,20 +44,20 @@ def crawled(web: MemoryWeb, *sites: str | Site, **settings: object) -> Drive:
 
 
 def offered(drive: Drive) -> dict[str, UnlistedHostRow]:
-    """Who is offered, by name, in order."""
+    """Return the hosts on offer by name, in order."""
     return {row.host: row for row in drive.book.list_unlisted_hosts(1000)}
 
 
 # What the worker tells
 
 
-def test_hosts_are_told_that_no_site_has() -> None:
+def test_linked_hosts_outside_all_sites_are_reported() -> None:
     """Of external links the host is reported, in lower case and once; hosts of sites are not, whatever their scope."""
     hrefs = ["https://X.test/1", "http://x.test/2", "//y.test", "https://c.test/blog", "https://www.d.test/", "/here"]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == ("x.test", "y.test")
 
 
-def test_only_what_can_be_a_name_is_told() -> None:
+def test_only_valid_host_names_are_reported() -> None:
     """Ports and credentials are left out, and hosts with signs that a shell would read are no hosts at all."""
     hrefs = ["https://me:secret@x.test:8443/", "https://y.test./", "https://$(reboot).test/", "https://a`b.test/"]
     assert LinkResolver(SITES).find_unlisted_hosts([*hrefs, "https://[::1]/", "https://" + "l" * 64 + ".test/"]) == (
@@ -66,21 +66,21 @@ def test_only_what_can_be_a_name_is_told() -> None:
     )
 
 
-def test_names_of_other_scripts_are_told_as_the_network_knows_them() -> None:
+def test_internationalized_names_are_reported_in_ascii() -> None:
     """An internationalized name is the same host as its ASCII form."""
     assert LinkResolver(SITES).find_unlisted_hosts(["https://bücher.test/", "https://xn--bcher-kva.test/"]) == (
         "xn--bcher-kva.test",
     )
 
 
-def test_a_page_names_a_few_strangers_at_most() -> None:
+def test_a_page_reports_a_limited_number_of_hosts() -> None:
     """A page of links to everyone counts for the first twenty."""
     hrefs = [f"https://h{number}.test/" for number in range(1000)]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == tuple(f"h{number}.test" for number in range(20))
 
 
 @given(st.lists(HREFS, max_size=6))
-def test_a_stranger_is_a_host_that_the_link_leads_to(hrefs: list[str]) -> None:
+def test_a_reported_host_is_the_target_of_a_link(hrefs: list[str]) -> None:
     """Whatever pages contain, each reported host is one that a link resolves to and no site has."""
     links = LinkResolver(SITES)
     told = links.find_unlisted_hosts(hrefs)
@@ -106,7 +106,7 @@ def test_nofollow_does_not_recommend() -> None:
     assert read(marked, ("x-robots-tag", "nofollow")).unlisted_hosts == ()
 
 
-def test_a_page_that_is_asked_for_again_tells_nothing() -> None:
+def test_only_a_first_fetch_reports_hosts() -> None:
     """Only a first fetch counts, so that is when the worker looks."""
     again = StoredCopy("", "", "d", "d", 0.0)
     assert read('<a href="https://x.test/">x</a>', copy=again).unlisted_hosts == ()
@@ -115,8 +115,8 @@ def test_a_page_that_is_asked_for_again_tells_nothing() -> None:
 # Counting in the coordinator
 
 
-def test_strangers_are_counted_by_page_and_never_asked() -> None:
-    """Each page counts once for each host, the most linked comes first, and none of them is requested."""
+def test_unlisted_hosts_are_counted_by_page_and_never_requested() -> None:
+    """A page counts once for each linked host, hosts with most links come first, and none is requested."""
     web = MemoryWeb(
         {
             f"{A}/": page("/1", "https://x.test/", "https://x.test/again", "https://y.test/"),
@@ -132,7 +132,7 @@ def test_strangers_are_counted_by_page_and_never_asked() -> None:
     assert {asked.host for asked in drive.log} == {"a.test", "b.test"}
 
 
-def test_a_page_counts_once_however_often_it_is_fetched() -> None:
+def test_refetched_pages_count_once() -> None:
     """Fetching it again and again, changed or not, adds nothing."""
     web = MemoryWeb({f"{A}/": lambda now_s: page("https://x.test/", title=f"at {now_s}")})
     drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin().run(for_s=40_000.0)
@@ -140,14 +140,14 @@ def test_a_page_counts_once_however_often_it_is_fetched() -> None:
     assert offered(drive)["x.test"].pages == 1
 
 
-def test_hosts_of_paused_sites_are_no_strangers() -> None:
-    """The operator knows them, though workers do not."""
+def test_hosts_of_paused_sites_are_not_unlisted() -> None:
+    """Hosts of the operator's sites are left out, although workers don't know them."""
     web = MemoryWeb({f"{A}/": page(f"{B}/", "https://x.test/")})
     assert list(offered(crawled(web, f"{A}/", paused=(Site(f"{B}/"),)))) == ["x.test"]
 
 
-def test_a_stranger_that_is_added_is_crawled() -> None:
-    """From then on it is a site like any other."""
+def test_an_added_host_is_crawled() -> None:
+    """From then on it is treated like any other site."""
     web = MemoryWeb({f"{A}/": page(f"{B}/"), f"{B}/": page(), f"{B}/robots.txt": robots()})
     drive = crawled(web, f"{A}/")
     assert list(offered(drive)) == ["b.test"]
@@ -156,7 +156,7 @@ def test_a_stranger_that_is_added_is_crawled() -> None:
     assert f"{B}/" in drive.pages()
 
 
-def test_answers_that_are_no_pages_name_nobody() -> None:
+def test_other_responses_than_pages_report_no_hosts() -> None:
     """A redirect, a sitemap or a missing page recommends no host."""
     sitemap = b'<?xml version="1.0"?><urlset><url><loc>https://x.test/</loc></url></urlset>'
     web = MemoryWeb(

@@ -13,34 +13,34 @@ ORIGIN = Origin("https", HOST, 443)
 def orders(
     *errands: FetchTask, ready_s: float = 0.0, delay_s: float = 1.0, crawl_delay_s: float | None = None
 ) -> WorkBatch:
-    """Errands to one host."""
+    """Return tasks for one host."""
     return WorkBatch((HostSettings(HOST, PLACE, delay_s, crawl_delay_s, ready_s, 0),), errands)
 
 
 def errand(path: str, worth: float = 0.0, valid_until_s: float = 1e9) -> FetchTask:
-    """A page to ask for."""
+    """Return a task for a page."""
     return FetchTask(len(path), HOST, f"https://{HOST}{path}", "page", worth, valid_until_s=valid_until_s)
 
 
 def asker(latency_factor: float = 0.0, speed: float = 1.0) -> Fetcher:
-    """A worker for one site."""
+    """Return a fetcher for one site."""
     made = Fetcher("vedette/test", 0.25, hold_s=20.0, latency_factor=latency_factor, speed=speed)
     made.accept_batch(WorkBatch(sites=(Site(f"https://{HOST}/"),)))
     return made
 
 
 def asked_for(worker: Fetcher, now_s: float) -> str | None:
-    """The path of the next request."""
+    """Return the path of the next request."""
     ask = worker.take_request(now_s)
     return ask.url.removeprefix(f"https://{HOST}") if ask else None
 
 
 def answer(path: str, started_s: float, ended_s: float, status: int = 200) -> FetchResponse:
-    """What a server says."""
+    """Return a response."""
     return FetchResponse(f"https://{HOST}{path}", "page", status, (), b"", started_s, ended_s, PLACE)
 
 
-def test_the_best_errand_comes_first_and_each_after_its_pause() -> None:
+def test_the_best_task_comes_first_and_each_after_its_delay() -> None:
     """Worth decides within a host, the pause runs from the end of an answer."""
     worker = asker()
     worker.accept_batch(orders(errand("/second", 1.0), errand("/first", 2.0), ready_s=5.0))
@@ -50,8 +50,8 @@ def test_the_best_errand_comes_first_and_each_after_its_pause() -> None:
     assert (asked_for(worker, 7.9), asked_for(worker, 8.0)) == (None, "/second")
 
 
-def test_longer_pauses_hold_from_the_moment_they_are_told() -> None:
-    """Assignments without tasks change a host's settings, even while a request to it is in flight."""
+def test_longer_delays_apply_at_once() -> None:
+    """Assignments without tasks change a host's settings, even during a request to it."""
     worker = asker()
     worker.accept_batch(orders(errand("/1"), errand("/22")))
     assert asked_for(worker, 0.0) == "/1"
@@ -62,7 +62,7 @@ def test_longer_pauses_hold_from_the_moment_they_are_told() -> None:
     assert worker.host_updates[HOST].ready_s == pytest.approx(66.0)
 
 
-def test_what_robots_txt_no_longer_vouches_for_goes_back() -> None:
+def test_tasks_with_an_expired_robots_txt_are_returned() -> None:
     """An expired task is not sent; the coordinator judges it again."""
     worker = asker()
     worker.accept_batch(orders(errand("/old", 2.0, valid_until_s=10.0), errand("/good", 1.0)))
@@ -83,7 +83,7 @@ def test_a_new_robots_txt_sends_the_pages_of_its_host_back() -> None:
     assert asked_for(worker, 5.0) == "/for-b"
 
 
-def test_a_recall_brings_back_what_has_not_left() -> None:
+def test_a_recall_returns_unsent_tasks() -> None:
     """A request in flight stays in flight; an unknown host is ignored."""
     worker = asker()
     worker.accept_batch(orders(errand("/out", 2.0), errand("/in")))
@@ -97,8 +97,8 @@ def test_a_recall_brings_back_what_has_not_left() -> None:
     "outcome",
     [answer("/1", 0.0, 1.0, status=503), NoResponse(f"https://{HOST}/1", "page", Failure.TIMEOUT, "", 0.0, 30.0)],
 )
-def test_a_host_that_must_rest_for_long_gives_its_errands_back(outcome: FetchOutcome) -> None:
-    """Nothing waits in a fetcher that could wait in the coordinator, which learns why and for how long."""
+def test_tasks_of_a_host_with_a_long_delay_are_returned(outcome: FetchOutcome) -> None:
+    """Tasks that could wait in the coordinator are returned to it, with the reason and the time."""
     worker = asker()
     worker.accept_batch(orders(errand("/1", 1.0), errand("/22")))
     worker.take_request(0.0)
@@ -111,8 +111,8 @@ def test_a_host_that_must_rest_for_long_gives_its_errands_back(outcome: FetchOut
 
 
 @pytest.mark.parametrize(("factor", "speed", "least_s"), [(0.0, 1.0, 1.0), (2.0, 1.0, 8.0), (2.0, 100.0, 1.0)])
-def test_a_slow_answer_makes_for_a_longer_pause(factor: float, speed: float, least_s: float) -> None:
-    """Twice as long as it took, where wanted and more than the delay; in fast time it took less by our clock."""
+def test_a_slow_response_lengthens_the_delay(factor: float, speed: float, least_s: float) -> None:
+    """A host waits twice as long as its response took, if configured; with a fast clock, in real time."""
     worker = asker(factor, speed)
     worker.accept_batch(orders(errand("/1")))
     worker.take_request(0.0)
@@ -120,7 +120,7 @@ def test_a_slow_answer_makes_for_a_longer_pause(factor: float, speed: float, lea
     assert worker.host_updates[HOST].ready_s == pytest.approx(4.0 + least_s)
 
 
-def test_a_host_that_moved_is_asked_where_it_lies_now() -> None:
+def test_a_moved_host_is_requested_at_its_new_address() -> None:
     """The coordinator does so when nothing is in flight: delays of the new address count."""
     worker = asker()
     worker.accept_batch(orders(errand("/1")))

@@ -31,7 +31,7 @@ def read(
     change: ChangeRule = "main",
     status: int = 200,
 ) -> FetchSuccess:
-    """What a worker tells of a page with this body."""
+    """Return the fetcher's report on a page with this body."""
     links = LinkResolver(SiteIndex([Site("https://a.test/", change=change)]))
     answer = FetchResponse(URL, "page", status, headers, body.encode(), NOW_S - 1, NOW_S, "192.0.2.1")
     result = parse_outcome(FetchTask(1, "a.test", URL, "page", copy=copy), answer, links)
@@ -40,23 +40,23 @@ def read(
 
 
 def content(result: FetchSuccess) -> Content:
-    """The content that it has."""
+    """Return the content of a report."""
     assert result.content is not None
     return result.content
 
 
 def copy_of(result: FetchSuccess) -> StoredCopy:
-    """The stored copy when the page is requested again."""
+    """Return the stored copy for the next request of the page."""
     held = content(result)
     return StoredCopy("", "", result.digest, "", result.ended_s, held.baseline, held.modified_s)
 
 
 def page(main: str, *, title: str = "Harbour", around: str = "") -> str:
-    """A page with some main text."""
+    """Return a page with some main text."""
     return f"<!doctype html><html lang=en><title>{title}</title><main><h1>{title}</h1>{main}</main>{around}"
 
 
-def test_what_a_page_says() -> None:
+def test_the_content_of_a_page_is_reported() -> None:
     """Language, charset, description, dates, canonical and the owner's directives are reported together."""
     head = (
         '<meta name="description" content="Boats and nets"><link rel="canonical" href="/docs/harbour">'
@@ -82,8 +82,8 @@ def test_links_have_the_names_that_the_page_gives_them() -> None:
     assert told == {"https://a.test/b": "Boats", "https://a.test/de/harbour": ""}
 
 
-def test_a_meta_refresh_leads_somewhere() -> None:
-    """Stubs that send a browser on are followed like links."""
+def test_a_meta_refresh_is_followed() -> None:
+    """Pages that only redirect a browser are followed like links."""
     result = read('<meta http-equiv="refresh" content="0; url=/new/place"><title>Moved</title>')
     assert result.links == ("https://a.test/new/place",)
 
@@ -97,8 +97,8 @@ def test_a_meta_refresh_leads_somewhere() -> None:
         (page("<p>Sorry, the page that you asked for does not exist.</p>", title="404 Not Found"), "missing"),
     ],
 )
-def test_what_speaks_against_a_page(body: str, name: str) -> None:
-    """Pages that are not worth indexing say by which name that is known."""
+def test_reasons_against_indexing_are_reported(body: str, name: str) -> None:
+    """Pages that are not worth indexing carry the name of the reason."""
     assert name in dict(content(read(body)).objections)
 
 
@@ -117,7 +117,7 @@ CHANGES = {
 @pytest.mark.parametrize("judged_by", ["bytes", "text", "main", "links"])
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_counts_as_a_change(what: str, judged_by: ChangeRule) -> None:
-    """The operator's choice decides; digits are no change of words, and a menu is no part of the main text."""
+    """The configured rule decides; digits don't count as changed words, and a menu isn't part of the main text."""
     before = read(page(f"{PROSE}<p>Seen 317 times</p>") if what == "a counter" else page(PROSE), change=judged_by)
     body, counts_for = CHANGES[what]
     after = read(body, copy=copy_of(before), change=judged_by)
@@ -125,7 +125,7 @@ def test_what_counts_as_a_change(what: str, judged_by: ChangeRule) -> None:
 
 
 def test_a_first_version_is_a_change_and_a_304_is_none() -> None:
-    """What was never seen is new; what the server says is the same is the same."""
+    """A page without an earlier version is new; a 304 means unchanged."""
     before = read(page(PROSE))
     assert before.changed
     assert content(before).change is None
@@ -135,7 +135,7 @@ def test_a_first_version_is_a_change_and_a_304_is_none() -> None:
 
 
 def test_a_box_that_turns_all_the_time_is_no_change_after_a_while() -> None:
-    """It counts at first; once it is known to turn with every fetch, only the rest of the page counts."""
+    """A rotating box counts at first; once it is known to change with every fetch, only the rest of the page counts."""
     boxes = ["early ferries", "salted herring", "rope and tar", "lighthouse tours", "evening choir", "second-hand oars"]
     bodies = [page(f"{PROSE}<aside class=tip><p>Today: {box}.</p></aside>") for box in boxes]
     result = read(bodies[0], change="text")
@@ -187,7 +187,7 @@ def test_the_headings_and_links_of_a_document(kind: str, stated: str, title: str
 
 
 def test_plain_text_is_a_page() -> None:
-    """Its first line of words, or its file name, is its title; bytes that are no text are none, whatever they claim."""
+    """Its title is the first line with words, or the file name; binary content is not text, whatever its type says."""
     body = "\n ----\n  Tides \u00e0 la carte\n\n" + "When the tide turns, the boats come home. " * 20
     result = read(body, (("content-type", "text/plain; charset=utf-8"), ("x-robots-tag", "noarchive")))
     assert (result.kind, result.title, result.links) == ("page", "Tides \u00e0 la carte", ())
@@ -209,13 +209,13 @@ def test_plain_text_is_a_page() -> None:
     ],
 )
 def test_a_location_in_raw_bytes(location: bytes, target: str) -> None:
-    """A redirect leads where browsers go: its bytes are kept, whatever charset they are in."""
+    """A redirect leads where it leads browsers: its bytes are kept, in any charset."""
     result = read("", (("location", location.decode("latin-1")),), status=301)
     assert result.location == f"https://a.test{target}"
 
 
 def test_a_deploy_makes_no_page_new() -> None:
-    """A new Last-Modified over the same text leaves its date alone; over another text it is its date."""
+    """A new Last-Modified with the same text doesn't change the page's date; with another text it does."""
     old, new = "Thu, 01 Oct 2026 10:00:00 GMT", "Sat, 31 Oct 2026 10:00:00 GMT"
     first = read(page(PROSE), (*HTML, ("last-modified", old)))
     footer = page(PROSE, around="<footer>Build 4711</footer>")
@@ -226,7 +226,7 @@ def test_a_deploy_makes_no_page_new() -> None:
 
 
 def test_a_date_that_all_pages_share_is_no_date_of_a_page() -> None:
-    """After some pages it is seen that a deploy has dated them all; what a page says itself still counts."""
+    """After some pages, dates that come from a deployment are recognized; dates stated by a page still count."""
     links, rebuilds = LinkResolver(SiteIndex([Site("https://a.test/")])), RebuildDetector()
     own = '<meta property="article:modified_time" content="2026-08-01T12:00:00Z">'
 

@@ -13,14 +13,14 @@ from vedette.model import Site
 
 PACES = st.floats(0.001, 10_000.0)
 BURSTS = st.floats(1.0, 500.0)
-# World time is Unix time or a made web's, so both small and large numbers come.
+# World time is Unix time or a synthetic web's, so both small and large numbers come.
 STARTS = st.sampled_from([0.0, 1000.0, 1.7e9])
 STEPS = st.lists(st.floats(0.0, 50.0), min_size=1, max_size=60)
 SITE, OTHER = "https://a.test/", "https://b.test/"
 
 
 def greedy(bucket: TokenBucket, now_s: float, most: int = 2000) -> int:
-    """Take whatever there is at a moment; how many that was."""
+    """Take all tokens that are available at a time; return their number."""
     room = min(bucket.count_available(now_s), most)
     for _ in range(room):
         bucket.take(now_s)
@@ -28,7 +28,7 @@ def greedy(bucket: TokenBucket, now_s: float, most: int = 2000) -> int:
 
 
 def times_of(start_s: float, steps: Sequence[float], scale: float) -> list[float]:
-    """Moments one after the other."""
+    """Return increasing times."""
     times = [start_s]
     for step in steps:
         times.append(times[-1] + step * scale)
@@ -39,7 +39,7 @@ def times_of(start_s: float, steps: Sequence[float], scale: float) -> list[float
 def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
     per_s: float, burst: float, start_s: float, steps: list[float]
 ) -> None:
-    """Between any two moments no more is taken than came in meanwhile and had been there at most."""
+    """Between any two moments, no more is taken than was added, plus one full bucket."""
     bucket = TokenBucket(per_s, burst)
     times = times_of(start_s, steps, 1.0 / per_s)
     taken = [greedy(bucket, now_s) for now_s in times]
@@ -51,7 +51,7 @@ def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
 
 
 @given(PACES, BURSTS, STARTS, st.integers(1, 300))
-def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, start_s: float, count: int) -> None:
+def test_a_token_is_available_at_the_returned_time(per_s: float, burst: float, start_s: float, count: int) -> None:
     """At the returned time there is a token, so no call is wasted, and the pace is kept."""
     bucket = TokenBucket(per_s, burst)
     now_s = start_s
@@ -65,7 +65,7 @@ def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, 
 
 @given(PACES, BURSTS, STARTS, STEPS)
 def test_it_fills_up_and_no_further(per_s: float, burst: float, start_s: float, steps: list[float]) -> None:
-    """However it was emptied, and however long it is left alone, a whole burst is there after its time, and no more."""
+    """After any use and any pause, exactly one full burst is available after its time."""
     bucket = TokenBucket(per_s, burst)
     times = times_of(start_s, steps, 1.0 / per_s)
     for now_s in times:
@@ -75,8 +75,8 @@ def test_it_fills_up_and_no_further(per_s: float, burst: float, start_s: float, 
 
 
 @given(PACES, BURSTS, STARTS, st.floats(0.0, 1e9))
-def test_a_clock_that_was_put_back_changes_nothing(per_s: float, burst: float, start_s: float, back_s: float) -> None:
-    """Nothing comes for nothing, and no one waits until the old time has come again."""
+def test_setting_the_clock_back_changes_nothing(per_s: float, burst: float, start_s: float, back_s: float) -> None:
+    """Setting the clock back grants nothing for free and blocks no one until the old time."""
     bucket = TokenBucket(per_s, burst)
     greedy(bucket, start_s)
     wait_s = bucket.ready_s - start_s
@@ -87,8 +87,8 @@ def test_a_clock_that_was_put_back_changes_nothing(per_s: float, burst: float, s
 
 
 @given(PACES, BURSTS, st.integers(0, 2000))
-def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: float, burst: float, count: int) -> None:
-    """It is counted, but however much of it there is, the others have a turn after two bursts at the latest."""
+def test_urgent_fetches_slow_the_others_without_stopping_them(per_s: float, burst: float, count: int) -> None:
+    """Urgent work is counted, but however much there is, others get a turn after at most two bursts."""
     bucket = TokenBucket(per_s, burst)
     for _ in range(count):
         bucket.overdraw(0.0)
@@ -97,7 +97,7 @@ def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: floa
 
 
 class Wanting(NamedTuple):
-    """Someone who wants pages: for which site, how many a second, and from when to when."""
+    """A consumer of pages: its site, its pages per second, and the period in which it wants them."""
 
     site: str
     per_s: float
@@ -106,7 +106,7 @@ class Wanting(NamedTuple):
 
 
 class Crowd:
-    """Everyone has one host, which waits for the budget as in the coordinator."""
+    """Consumers with one host each, which waits for the budget as in the coordinator."""
 
     def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
         self._budget, self._wanting = FetchBudget(), wanting
@@ -117,7 +117,7 @@ class Crowd:
         self._given: list[tuple[float, str]] = []
 
     def given(self, for_s: float, step_s: float = 0.05) -> list[tuple[float, str]]:
-        """Who is given a page, and when."""
+        """Return which consumer got a page, and when."""
         for step in range(int(for_s / step_s)):
             now_s = step * step_s
             for one in self._wanting:
@@ -140,12 +140,12 @@ class Crowd:
 
 
 def crowd(shares: dict[str, float], wanting: Sequence[Wanting], per_s: float, for_s: float) -> list[tuple[float, str]]:
-    """Who is given a page, and when."""
+    """Return which consumer got a page, and when."""
     return Crowd(shares, wanting, per_s).given(for_s)
 
 
 def count(given: list[tuple[float, str]], site: str, begin_s: float, end_s: float) -> int:
-    """How many pages a site was given in a time."""
+    """Count the pages that a site got in a period."""
     return sum(begin_s <= at_s < end_s for at_s, name in given if name == site)
 
 
@@ -155,8 +155,8 @@ RATES = st.sampled_from([0.5, 2.0, 10.0])
 
 @settings(max_examples=30)
 @given(PARTS, RATES)
-def test_a_site_alone_borrows_what_nobody_takes(share: float, per_s: float) -> None:
-    """While others are silent, a site with a share has nearly the whole budget, and never more than it."""
+def test_a_site_borrows_unused_budget(share: float, per_s: float) -> None:
+    """While others are idle, a site with a share gets nearly the whole budget, and never more."""
     given_out = crowd({SITE: share}, [Wanting(SITE, 2 * per_s, 0.0, 1e9)], per_s, 120.0)
     assert 0.95 <= count(given_out, SITE, 20.0, 120.0) / (per_s * 100.0) <= 1.02
 
@@ -164,7 +164,7 @@ def test_a_site_alone_borrows_what_nobody_takes(share: float, per_s: float) -> N
 @settings(max_examples=30)
 @given(PARTS, RATES)
 def test_a_borrower_is_held_to_its_share_as_soon_as_others_have_work(share: float, per_s: float) -> None:
-    """From the second on in which others want everything, it gets its part and they get the rest; then it borrows."""
+    """From the second in which others have work, it gets its share and they get the rest; then it borrows."""
     borrower, busy = Wanting(SITE, 2 * per_s, 0.0, 1e9), Wanting(OTHER, 2 * per_s, 100.0, 200.0)
     given_out = crowd({SITE: share}, [borrower, busy], per_s, 400.0)
     few = 3 + 0.02 * per_s * 100.0
@@ -176,7 +176,7 @@ def test_a_borrower_is_held_to_its_share_as_soon_as_others_have_work(share: floa
 @settings(max_examples=30)
 @given(PARTS, PARTS, RATES)
 def test_no_site_is_starved_of_its_share_by_borrowers_or_by_many(own: float, other: float, per_s: float) -> None:
-    """Whoever borrows before, and however many hosts without a share want more: a site that wants its share gets it."""
+    """A site that wants its share gets it, whichever site borrowed before and however many others want more."""
     late = [Wanting(OTHER, 2 * per_s, 100.0, 1e9), Wanting("https://c.test/", 2 * per_s, 100.0, 1e9)]
     many = [Wanting(f"https://m{number}.test/", 2 * per_s, 0.0, 1e9) for number in range(5)]
     given_out = crowd({SITE: own, OTHER: other}, [Wanting(SITE, 2 * per_s, 0.0, 1e9), *late, *many], per_s, 200.0)
@@ -188,10 +188,10 @@ def test_no_site_is_starved_of_its_share_by_borrowers_or_by_many(own: float, oth
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.floats(0.1, 4.0)), min_size=1, max_size=4), RATES)
-def test_however_they_share_and_borrow_no_minute_has_more_than_a_fiftieth_above_the_budget(
+def test_sharing_and_borrowing_stay_within_two_percent_of_the_budget(
     sites: list[tuple[float, float]], per_s: float
 ) -> None:
-    """All takes are of the bucket of all; a page more or less aside."""
+    """Every take counts against the shared bucket, give or take a page."""
     names = [f"https://s{number}.test/" for number in range(len(sites))]
     shares = {name: share for name, (share, _) in zip(names, sites, strict=True)}
     wanting = [Wanting(name, wish * per_s, 0.0, 1e9) for name, (_, wish) in zip(names, sites, strict=True)]
@@ -200,14 +200,14 @@ def test_however_they_share_and_borrow_no_minute_has_more_than_a_fiftieth_above_
         assert sum(begin_s <= at_s < begin_s + 60 for at_s in times) <= 1.02 * 60 * per_s + 1
 
 
-def test_what_a_site_does_not_take_is_left_to_the_others() -> None:
-    """A site without a share has the whole pace while the one with a share is silent."""
+def test_unused_shares_go_to_other_sites() -> None:
+    """A site without a share gets the whole rate while the one with a share is idle."""
     allowance = BudgetBuckets()
     allowance.set_rates(2.0, 1.0, {SITE: 0.5})
     assert sum(allowance.take(OTHER, now_s / 2, borrows=False) for now_s in range(100)) == 100
 
 
-def test_another_pace_brings_no_second_burst() -> None:
+def test_changing_the_rate_grants_no_second_burst() -> None:
     """Changing the rules repeatedly gives no extra page."""
     allowance = BudgetBuckets()
     taken = 0
@@ -219,8 +219,8 @@ def test_another_pace_brings_no_second_burst() -> None:
     assert allowance.find_empty(OTHER, 5.0, borrows=False) == ALL_SITES
 
 
-def test_a_site_hears_of_its_own_share_first() -> None:
-    """Where both are spent, it is the share that keeps it waiting; where only the share is, others go on."""
+def test_the_share_of_a_site_is_the_first_reason_for_waiting() -> None:
+    """If both are spent, the share is the reason for waiting; if only the share is, others continue."""
     allowance = BudgetBuckets()
     allowance.set_rates(1.0, 4.0, {SITE: 0.25})
     assert all(allowance.take(SITE, 0.0, borrows=False) for _ in range(2))
@@ -230,10 +230,8 @@ def test_a_site_hears_of_its_own_share_first() -> None:
 
 
 @given(PACES, BURSTS, STARTS, st.integers(1, 50))
-def test_what_comes_back_unasked_may_be_given_out_again_and_no_more(
-    per_s: float, burst: float, start_s: float, times: int
-) -> None:
-    """Each page that comes back leaves room for one, and never for more than a burst."""
+def test_returned_tokens_are_granted_again_once(per_s: float, burst: float, start_s: float, times: int) -> None:
+    """Each returned token makes room for one, and never for more than a burst."""
     bucket = TokenBucket(per_s, burst)
     taken = greedy(bucket, start_s)
     for _ in range(times):
@@ -241,8 +239,8 @@ def test_what_comes_back_unasked_may_be_given_out_again_and_no_more(
     assert bucket.count_available(start_s) == min(taken, times)
 
 
-def test_who_has_news_comes_before_those_that_have_waited() -> None:
-    """In the line for the budget, hosts with news go before the others, and among themselves in their order."""
+def test_hosts_with_new_pages_come_first() -> None:
+    """Hosts with new pages are first in line for the budget, in their order."""
     budget = FetchBudget()
     budget.apply_rules(CrawlRules((Site("https://a.test/"),), budget_per_s=1.0, ahead_s=2.0))
     hosts = [HostState(name, number) for number, name in enumerate("abcd")]

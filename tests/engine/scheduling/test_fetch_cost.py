@@ -11,7 +11,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, memory_book, page, 
 
 from vedette.engine.fetcher.fetcher import Fetcher
 from vedette.engine.messages import FetchTask, HostSettings, WorkBatch
-from vedette.engine.scheduling.fetch_cost import MAX_HOSTS, FetchCost, HostLatency
+from vedette.engine.scheduling.fetch_cost import MAX_HOSTS, FetchCost, HostMeans
 from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.fetch.request import PRODUCT
@@ -27,7 +27,7 @@ SECONDS = st.floats(0, 10**6) | st.just(float("inf"))
 def test_costs_are_positive_bounded_and_grow_with_bytes_and_seconds(
     seen: list[tuple[int, float]], asked: list[tuple[int, float]]
 ) -> None:
-    """Whatever was fetched before, more bytes or seconds cost no less, and nothing costs nothing or far too much."""
+    """For any history, more bytes or seconds never cost less, and each cost is within its bounds."""
     cost = FetchCost().observe([size for size, _ in seen], [held_s for _, held_s in seen])
     sizes, seconds = sorted(size for size, _ in asked), sorted(held_s for _, held_s in asked)
     for costs in (cost.estimate(sizes, seconds[:1] * len(asked)), cost.estimate(sizes[:1] * len(asked), seconds)):
@@ -36,14 +36,14 @@ def test_costs_are_positive_bounded_and_grow_with_bytes_and_seconds(
 
 
 def test_before_anything_was_fetched_every_page_costs_the_same() -> None:
-    """A cost that no one knows is that of an ordinary fetch; a host that no one knows is an ordinary one."""
+    """An unknown cost equals that of an ordinary fetch; an unknown host counts as ordinary."""
     assert FetchCost().estimate([1, 10**9], [0.0, 99.0]).tolist() == [1.0, 1.0]
     assert FetchCost().observe([1_000], [2.0]).estimate([1_000], [None]).tolist() == [1.0]
 
 
 def test_seconds_of_hosts_are_bounded_in_number() -> None:
     """The least recently requested host is dropped; one that was requested again is not."""
-    seconds = HostLatency()
+    seconds = HostMeans()
     for number in range(MAX_HOSTS):
         seconds.observe([f"h{number}.test"], [1.0])
     seconds.observe(["h0.test", "new.test"], [1.0, 1.0])
@@ -51,8 +51,8 @@ def test_seconds_of_hosts_are_bounded_in_number() -> None:
 
 
 @pytest.mark.parametrize("speed", [1.0, 1_000.0])
-def test_seconds_are_of_our_own_clock_however_fast_time_goes(speed: float) -> None:
-    """An answer that took a second took one, also where a thousand seconds of the world passed meanwhile."""
+def test_seconds_of_connection_are_wall_seconds(speed: float) -> None:
+    """A response that took a second cost a second, even if a thousand simulated seconds passed meanwhile."""
     asker = Fetcher(PRODUCT, 0.0, 20.0, speed=speed)
     errand = FetchTask(1, "quick.test", f"{QUICK}/", "page")
     asker.accept_batch(WorkBatch((HostSettings("quick.test", "93.184.1.1", 1.0, None, 0.0, 0),), (errand,)))
@@ -62,7 +62,7 @@ def test_seconds_are_of_our_own_clock_however_fast_time_goes(speed: float) -> No
 
 
 def crawled() -> Drive:
-    """Two hosts with the same pages; one takes six seconds for each."""
+    """Crawl two hosts with the same pages; one takes six seconds for each."""
     web = MemoryWeb()
     for origin, took_s in ((QUICK, 0.1), (SLOW, 6.0)):
         paths = [f"/p/{n}" for n in range(12)]
@@ -72,7 +72,7 @@ def crawled() -> Drive:
     return Drive(web, rules_for(*sites, recrawl=True, budget_per_s=5.0), workers=1).begin().run(20 * 60.0)
 
 
-def test_pages_of_a_slow_host_are_worth_less_to_those_who_refresh_and_to_those_who_find() -> None:
+def test_pages_of_a_slow_host_are_worth_less() -> None:
     """With the same probability of change, a page that holds a connection for longer is worth less."""
     drive = crawled()
     rows, worths = drive.pages(), {}
@@ -87,8 +87,8 @@ def test_pages_of_a_slow_host_are_worth_less_to_those_who_refresh_and_to_those_w
     assert firsts.estimate_worth(f"{QUICK}/p/new", 1) > 1.2 * firsts.estimate_worth(f"{SLOW}/p/new", 1) > 0
 
 
-def test_a_source_that_costs_more_is_looked_at_later() -> None:
-    """Two lists that bring the same are looked at by what a look at each costs."""
+def test_a_more_expensive_source_is_polled_later() -> None:
+    """Two equally productive lists are polled according to what a poll of each costs."""
     looking = SourcePoller(memory_book())
     for hour in range(48):
         cheap = PollResult(1, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[1_000 + hour], new=1, cost=0.5)
@@ -100,12 +100,12 @@ def test_a_source_that_costs_more_is_looked_at_later() -> None:
 
 
 def changing(every_d: float, now_s: float) -> Reply:
-    """A page that says something else after each such time."""
+    """Return a page whose text changes at this interval."""
     return page(title="".join(chr(97 + int(digit)) for digit in str(int(now_s // (every_d * DAY_S)))))
 
 
 def test_in_busy_hours_a_page_is_refreshed_only_if_it_is_worth_their_cost() -> None:
-    """A site whose fetches cost five times as much by day is refreshed by night, and about as often as another."""
+    """A site whose fetches cost five times as much by day is refreshed at night, about as often as another."""
     web, busy, free = MemoryWeb(), "https://busy.test", "https://free.test"
     for origin in (busy, free):
         web.replies |= {f"{origin}/p/{n}": partial(changing, 0.5 + n / 4) for n in range(6)}
@@ -122,7 +122,7 @@ def test_in_busy_hours_a_page_is_refreshed_only_if_it_is_worth_their_cost() -> N
 
 
 def test_in_busy_hours_an_unseen_url_must_be_worth_more() -> None:
-    """At a price that a first fetch is just worth, it waits in busy hours and is made in others."""
+    """At a price that a first fetch is just worth, it waits during busy hours and is made at other times."""
     rules = rules_for(Site(f"{QUICK}/start", busy_hours="06:00-18:00 x2"), budget_per_s=1e-6)
     firsts = FirstFetches(rules, memory_book(), SimpleNamespace(price=0.0))
     price = firsts.estimate_worth(f"{QUICK}/p/new", 1) / 1.5

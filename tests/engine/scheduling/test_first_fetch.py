@@ -18,22 +18,22 @@ DEAR, CHEAP = 1e9, 1e-9
 
 
 def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
-    """Someone who knows nothing yet, at a price."""
+    """Return first fetches without history at a price."""
     return FirstFetches(CrawlRules(budget_per_s=budget_per_s), memory_book(), SimpleNamespace(price=price))
 
 
 def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
-    """How many of these URLs may be fetched at these times."""
+    """Count the URLs that may be fetched at these times."""
     return sum(firsts.check_price(f"{A}/page", 1, at_s) is None for at_s in times_s)
 
 
 @pytest.mark.parametrize(("price", "budget"), [(CHEAP, 1.0), (None, 1.0), (DEAR, 0.0)])
-def test_what_is_worth_the_price_leaves(price: float | None, budget: float) -> None:
+def test_urls_worth_the_price_are_fetched(price: float | None, budget: float) -> None:
     """And so does everything where there is no price yet, or no budget to be thrifty with."""
     assert let_through(asker(price, budget), range(1_000)) == 1_000
 
 
-def test_a_part_of_the_budget_is_for_the_unseen_whatever_the_price() -> None:
+def test_part_of_the_budget_is_reserved_for_first_fetches() -> None:
     """In an hour at a page per second at least a tenth, and hardly more; the others get a time to come back."""
     firsts = asker(DEAR)
     assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
@@ -43,7 +43,7 @@ def test_a_part_of_the_budget_is_for_the_unseen_whatever_the_price() -> None:
 
 
 def crawled(price: float) -> Drive:
-    """A crawl under a budget that begins with a price which an earlier run left."""
+    """Run a crawl under a budget, which starts with a price from an earlier run."""
     web = MemoryWeb({f"{A}/d/{n}": page(title=f"number {n}") for n in range(100)})
     web.replies[f"{A}/start"] = page(*(f"/d/{n}" for n in range(100)))
     site = Site(f"{A}/start", scope="host", overrule=("trap",))
@@ -58,7 +58,7 @@ def test_a_new_site_is_crawled_at_once_at_an_ordinary_price_and_slowly_at_any() 
     assert 3 <= len(crawled(DEAR).asked_urls()) <= 0.6 * 60
 
 
-def test_sections_that_bring_more_are_worth_more_and_a_restart_remembers_it() -> None:
+def test_sections_with_more_gain_are_worth_more_also_after_a_restart() -> None:
     """By the search gains of their first fetches; topics without searches keep a part of their worth."""
     web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
     web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))

@@ -19,14 +19,14 @@ DAY_S = 86_400.0
 
 
 def drive_of(replies: dict[str, Served | Server], **settings: object) -> Drive:
-    """A crawl that runs forever, by a quick policy; its start links to a missing page."""
+    """Run an endless crawl with a quick policy; its start page links to a missing page."""
     web = MemoryWeb({START: page("/gone"), **replies})
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=DAY_S))
     return Drive(web, rules_for(START, recrawl=True, **{"refresh": "nutch", **settings}), schedule=schedule).begin()
 
 
 def long_gone(drive: Drive) -> Drive:
-    """It is found gone for two hundred days: no one would ask any more."""
+    """Let the page stay gone for two hundred days, until it is not rechecked any more."""
     drive.run(DAY_S)
     drive.db.execute("UPDATE page SET changed_s = changed_s - ?, due_s = 0 WHERE id = ?", (GIVEN_UP_S, id_of(drive)))
     drive.run(DAY_S)
@@ -35,17 +35,17 @@ def long_gone(drive: Drive) -> Drive:
 
 
 def id_of(drive: Drive) -> int:
-    """The id of the gone page."""
+    """Return the id of the missing page."""
     return drive.pages()[GONE].id
 
 
 def asks(drive: Drive) -> list[float]:
-    """When the gone URL was requested."""
+    """List the times at which the missing URL was requested."""
     return [asked.sent_s for asked in drive.log if asked.url == GONE]
 
 
-def test_what_stays_gone_is_asked_for_ever_more_rarely_and_given_up() -> None:
-    """Each wait is longer than the one before; at last no one asks, though a page that is fetched again names it."""
+def test_gone_pages_are_rechecked_ever_more_rarely_and_given_up() -> None:
+    """Each wait is longer than the last; finally it isn't requested any more, even if a refetched page links to it."""
     drive = drive_of({}).run(60 * DAY_S)
     gaps = [after - before for before, after in pairwise(asks(drive))]
     assert len(gaps) >= 2
@@ -57,7 +57,7 @@ def test_what_stays_gone_is_asked_for_ever_more_rarely_and_given_up() -> None:
     assert "given up" in given_up.keeper.schedule.reason(GONE, given_up.pages()[GONE])
 
 
-def test_a_link_that_was_not_there_before_revives_what_was_given_up() -> None:
+def test_a_new_link_revives_a_page_that_was_given_up() -> None:
     """A new link to it causes a recheck, though not at once, however many others do the same."""
 
     def news(now_s: float) -> Reply:
@@ -70,7 +70,7 @@ def test_a_link_that_was_not_there_before_revives_what_was_given_up() -> None:
     assert drive.run(60 * DAY_S).pages()[GONE].status == 200
 
 
-def test_a_date_in_a_sitemap_revives_what_was_given_up() -> None:
+def test_a_date_in_a_sitemap_revives_a_page_that_was_given_up() -> None:
     """So does a sitemap that says that it was changed since."""
     told: dict[str, Served | Server] = {f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml")}
     drive = long_gone(drive_of({**told, f"{A}/map.xml": site_map({"/gone": 1.0})}))
@@ -78,7 +78,7 @@ def test_a_date_in_a_sitemap_revives_what_was_given_up() -> None:
     assert drive.run(60 * DAY_S).pages()[GONE].status == 200
 
 
-def test_under_a_small_budget_little_of_it_goes_to_what_is_gone() -> None:
+def test_gone_pages_take_little_of_a_small_budget() -> None:
     """With as many dead links as pages, and a budget of few pages a day, most fetches are for pages."""
     pages, dead = [f"/p/{n}" for n in range(10)], [f"/dead/{n}" for n in range(10)]
     replies: dict[str, Served | Server] = {START: page(*pages, *dead)}
@@ -90,8 +90,8 @@ def test_under_a_small_budget_little_of_it_goes_to_what_is_gone() -> None:
 
 
 @pytest.mark.parametrize("back", [True, False])
-def test_what_was_learned_of_returns_moves_the_next_wait(back: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Where pages come back, the next ask comes sooner; where they never do, later. It outlives a restart."""
+def test_the_wait_for_gone_pages_depends_on_learned_returns(back: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """If pages tend to reappear, the next retry comes sooner; if they never do, later. This survives a restart."""
     answer: Server = lambda now_s: page(title="b") if back and now_s > 5 * DAY_S else Reply(404)  # noqa: E731 - as short as a table
     names = [f"/g/{n}" for n in range(8)]
     drive = drive_of({START: page(*names), **{f"{A}{name}": answer for name in names}}).run(20 * DAY_S)
@@ -101,7 +101,7 @@ def test_what_was_learned_of_returns_moves_the_next_wait(back: bool) -> None:  #
 
 @given(st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0, 1e3), st.floats(0, 1e3))
 def test_waits_grow_with_the_time_gone_and_with_the_price(one: float, other: float, price: float, more: float) -> None:
-    """Nothing makes a page that is gone for longer wait less, nor one that costs more; all wait a day at least."""
+    """The longer a page is gone and the more it costs, the longer it waits; each waits at least a day."""
     rule, (short, long) = ReturnModel(), sorted((one, other))
     assert rule.wait_s(short, price) <= rule.wait_s(long, price)
     assert rule.wait_s(long, price) <= rule.wait_s(long, price + more)

@@ -17,7 +17,7 @@ DAY_S = 86_400.0
 
 
 def crawl(days: float, **settings: object) -> Drive:
-    """A site of three pages; one changes every half day."""
+    """Crawl a site of three pages; one changes every half day."""
     replies: dict[str, Served | Server] = {
         START: text_page(text_of("start", 100), "/still", "/lively"),
         STILL: text_page(text_of("still", 100)),
@@ -27,12 +27,12 @@ def crawl(days: float, **settings: object) -> Drive:
 
 
 def requests(drive: Drive, url: str) -> list[float]:
-    """When a page was requested, in days."""
+    """List the times of a page's requests, in days."""
     return [asked.sent_s / DAY_S for asked in drive.log if asked.url == url]
 
 
-def test_pages_are_looked_at_daily_and_less_often_where_nothing_changes() -> None:
-    """No gap is longer than the rule allows; what changes all the time is looked at every day at least."""
+def test_pages_are_fetched_daily_and_less_often_if_nothing_changes() -> None:
+    """No gap is longer than the rule allows; a page that changes all the time is fetched at least daily."""
     drive = crawl(6.0, idle_share=0.1)
     assert max(after - before for before, after in pairwise(requests(drive, LIVELY))) <= 1.3
     first, *others = requests(drive, STILL)
@@ -44,7 +44,7 @@ def test_pages_are_looked_at_daily_and_less_often_where_nothing_changes() -> Non
 
 
 def test_a_budget_is_spent_as_if_there_were_no_idle_time() -> None:
-    """Not one request differs."""
+    """Every request is the same."""
 
     def key(asked: Asked) -> tuple[str, float]:
         return asked.url, asked.sent_s
@@ -55,19 +55,19 @@ def test_a_budget_is_spent_as_if_there_were_no_idle_time() -> None:
 
 
 def known_pages(count: int, drive: Drive) -> list[KnownPage]:
-    """This many pages of one host, fetched at time 0."""
+    """Return pages of one host, all fetched at time 0."""
     row = drive.pages()[STILL]._replace(fetched_s=0.0, changed_s=0.0)
     return [KnownPage(f"https://a.test/{id_}", row._replace(id=id_), RefreshState(id_, 0.0)) for id_ in range(count)]
 
 
 @pytest.fixture(scope="module")
 def one_crawl() -> Drive:
-    """A short one, for its pages."""
+    """Run a short crawl and return its pages."""
     return crawl(0.1)
 
 
 def test_large_hosts_keep_to_their_share(one_crawl: Drive) -> None:
-    """Pages of a host with more of them than its share allows daily wait as long as a round takes."""
+    """If a host has more pages than its share allows daily, each waits for a full round."""
     idle, looks = IdleRefresh(CrawlRules(idle_share=0.1), lambda _: 2.0), known_pages(10_000, one_crawl)
     assert idle.compute_due_times(looks[:1]).tolist() == [DAY_S]
     idle.count(looks)
@@ -76,7 +76,7 @@ def test_large_hosts_keep_to_their_share(one_crawl: Drive) -> None:
 
 
 def test_busy_hours_are_no_idle_time(one_crawl: Drive) -> None:
-    """A page that is due in a busy hour of its site waits for another."""
+    """A page due in its site's busy hours waits for another hour."""
     rules = rules_for(Site(START, busy_hours="06:00-18:00 x2"), idle_share=0.1)
     idle, due = IdleRefresh(rules, lambda _: 1.0), known_pages(1, one_crawl)
     rng, noon_s = np.random.default_rng(1), 30.5 * DAY_S
@@ -84,8 +84,8 @@ def test_busy_hours_are_no_idle_time(one_crawl: Drive) -> None:
     assert not idle.wake(due, np.full(1, np.inf), noon_s + DAY_S / 2, rng)[1]
 
 
-def test_what_is_overdue_all_at_once_is_spread(one_crawl: Drive) -> None:
-    """After a long stop an hour's share is fetched, the rest in the hours that follow; none is lost."""
+def test_overdue_pages_are_spread_over_hours(one_crawl: Drive) -> None:
+    """After a long stop, an hour's share is fetched at once, the rest in the following hours; none is lost."""
     idle, waiting = IdleRefresh(CrawlRules(idle_share=0.1), lambda _: 1.0), known_pages(1_000, one_crawl)
     rng, now_s, fetched = np.random.default_rng(1), 30 * DAY_S, list[int]()
     due_s = dict.fromkeys((look.page.id for look in waiting), now_s)

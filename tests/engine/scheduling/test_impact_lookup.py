@@ -68,20 +68,20 @@ def test_without_foresight_the_order_is_exactly_breadth_first() -> None:
     assert crawled("impact", NO_IMPACT) == crawled("breadth", NO_IMPACT)
 
 
-def test_other_orders_do_not_ask_what_is_foreseen() -> None:
+def test_other_orders_ignore_estimates() -> None:
     """The operator who wants breadth first has it."""
     assert crawled("breadth", ByNumber()) == crawled("breadth", NO_IMPACT)
 
 
-def test_what_is_expected_to_bring_most_leaves_first_and_nothing_starves() -> None:
-    """Of a quarter of all fetches most are of the best quarter; in the end everything was fetched once."""
+def test_the_best_estimates_are_fetched_first_and_nothing_starves() -> None:
+    """Most of the first quarter of fetches are from the best quarter; finally, everything is fetched once."""
     some = crawled("impact", ByNumber(), fetches=PAGES // 4 + 1)[1:]
     assert sum(int(url.rpartition("/")[2]) >= 3 * PAGES // 4 for url in some) >= 0.5 * len(some)
     assert sorted(crawled("impact", ByNumber())) == sorted(crawled("breadth", NO_IMPACT))
 
 
-def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() -> None:
-    """Nothing was foreseen when they were found; from the making on the best leave first."""
+def test_waiting_urls_are_reordered_by_new_estimates() -> None:
+    """Without estimates at discovery, the best URLs leave first once a pass has made them."""
     foresight = ByNumber(turn=0)
     drive = Drive(site(), rules_for(SITE, order="impact"), workers=1, foresight=foresight).begin()
     drive.run(until=lambda: len(pages_of(drive)) > 10)
@@ -92,8 +92,8 @@ def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() 
     assert sum(number >= PAGES // 2 for number in numbers) > 0.7 * len(numbers)
 
 
-def test_of_whom_nothing_is_foreseen_stays_in_line_and_is_fetched() -> None:
-    """A making that knows half of them loses no one."""
+def test_urls_without_estimates_keep_their_place() -> None:
+    """A pass that knows half of them loses none."""
     assert sorted(crawled("impact", ByNumber(unknown=PAGES // 2))) == sorted(crawled("breadth", NO_IMPACT))
 
 
@@ -106,8 +106,8 @@ def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
     assert find_difference(orders) is None
 
 
-def test_what_is_foreseen_is_held_against_the_price_and_what_was_believed_to_bring_nothing_has_hope() -> None:
-    """More gain is more worth; and a gain of zero is not worth nothing."""
+def test_estimates_are_compared_with_the_price_and_zero_is_worth_something() -> None:
+    """More gain means more worth; and a gain of zero is not worth nothing."""
     firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=1.0))
     firsts._model = firsts._model.add_changes(np.full(9, 0.5)).add_first_fetches([["x"]] * 9, np.full(9, 0.5))
     nothing, little, much = (firsts.estimate_worth(f"{A}/d/1", 1, gain) for gain in (0.0, 0.5, 50.0))

@@ -1,12 +1,16 @@
 """Results of polls, by source and in total; and why a source is polled when it is."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, memory_book, page, rules_for
 
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
+from vedette.engine.scheduling.idle_refresh import IdleRefresh
 from vedette.engine.scheduling.poll_counts import EARNED, PollAllowance, PollCounts, SourceCount
+from vedette.engine.scheduling.poll_schedule import PollSchedule
 from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.refresh.policies.fixed import Fixed
@@ -18,7 +22,7 @@ looks = st.lists(st.tuples(st.sampled_from([FEED, HOME]), st.integers(0, 5)), ma
 
 @given(looks)
 def test_every_look_is_counted_once(made: list[tuple[int, int]]) -> None:
-    """All looks at one moment: the sums are those of the sources, and survive being written down."""
+    """For polls at one moment, the sums equal those of the sources and survive storage."""
     counts = PollCounts()
     for id_, new in made:
         counts.add(id_, new=new, now_s=50.0)
@@ -30,7 +34,7 @@ def test_every_look_is_counted_once(made: list[tuple[int, int]]) -> None:
 
 
 def test_sums_fade_and_those_of_sources_do_not() -> None:
-    """A day later a look counts half."""
+    """A day later, a poll counts half."""
     counts = PollCounts()
     counts.add(FEED, new=0, now_s=0.0)
     counts.add(FEED, new=1, now_s=HALF_LIFE_S)
@@ -40,7 +44,7 @@ def test_sums_fade_and_those_of_sources_do_not() -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", '{"sums": [1, 2], "sources": {}}', '{"sums": [NaN, 0, 0, 0]}'])
-def test_what_makes_no_sense_counts_as_nothing(text: str) -> None:
+def test_a_damaged_row_starts_over(text: str) -> None:
     """A damaged row starts over."""
     assert PollCounts.from_json(text) == PollCounts()
 
@@ -59,8 +63,8 @@ def test_a_first_fetch_is_no_look_and_one_without_an_answer_is_in_vain() -> None
     assert SourcePoller(memory_book()).list_yields(0.0) == []
 
 
-def test_a_reason_says_what_the_policy_knows() -> None:
-    """The loss by waiting is compared with what a poll must be worth, and a chosen source waits for its host."""
+def test_a_reason_explains_the_decision_of_the_policy() -> None:
+    """The loss from waiting is compared with what a poll must be worth, and a chosen source waits for its host."""
     looking = SourcePoller(memory_book())
     for day in range(9):
         shown = [100 + number for number in range(day + 1)]
@@ -77,7 +81,7 @@ def test_a_reason_says_what_the_policy_knows() -> None:
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.floats(0.0, 1e-3))
 def test_polls_are_a_share_of_requests_or_the_floor(requests: list[int], floor_per_s: float) -> None:
-    """However requests come, there are no more polls than they earn and the floor allows, and one to begin with."""
+    """For any requests, there are no more polls than they earn and the minimum allows, plus one at the start."""
     allowance, polls, made = PollAllowance(), 0, 0
     for hour, count in enumerate(requests):
         allowance.add_requests(count + made)
@@ -88,7 +92,7 @@ def test_polls_are_a_share_of_requests_or_the_floor(requests: list[int], floor_p
 
 
 def test_what_requests_earn_is_spread_evenly_over_a_day() -> None:
-    """After a first crawl there are as many polls in each hour of a day, and then none; a restart forgets nothing."""
+    """After a first crawl, polls are spread evenly over a day, and then end; a restart forgets nothing."""
     allowance = PollAllowance()
     allowance.add_requests(round(48 / EARNED))
     polls = []
@@ -101,6 +105,27 @@ def test_what_requests_earn_is_spread_evenly_over_a_day() -> None:
     assert polls[0] == 1
     assert set(polls[1:24]) == {2}
     assert polls[25] == 0
+
+
+def test_without_a_price_no_more_lists_are_polled_than_requests_earn() -> None:
+    """Although each of forty lists shows five new links at every poll."""
+    looking, store = SourcePoller(memory_book()), memory_book()
+    schedule = PollSchedule(looking, store, 600.0, IdleRefresh(rules_for("https://a.test/"), lambda _: 1.0))
+
+    def report(ids: Sequence[int], now_s: float) -> None:
+        links = {id_: [id_ * 10**6 + int(now_s) + number for number in range(5)] for id_ in ids}
+        usual = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=now_s > 0, new=5)
+        looking.on_polls([usual._replace(id=id_, host=id_ % 4, links=links[id_]) for id_ in ids], now_s)
+
+    report(range(40), 0.0)
+    looking.allowance.add_requests(round(240 / EARNED))
+    polls = 0
+    for now_s in range(300, 86_400, 300):
+        chosen = schedule.choose(None, float(now_s))
+        report(chosen, float(now_s))
+        looking.allowance.add_requests(len(chosen))
+        polls += len(chosen)
+    assert 200 < polls <= 241
 
 
 def test_a_feed_without_end_is_no_good_source() -> None:
@@ -121,9 +146,9 @@ def test_a_feed_without_end_is_no_good_source() -> None:
     web = Calendar({home: page("/feed"), feed: endless})
     rules = rules_for(home, recrawl=True, refresh="nutch")
     drive = Drive(web, rules, schedule=Schedule(recrawl=True, sources=Fixed(interval_s=60.0))).begin()
-    id_ = drive.run(2 * HOUR_S).pages()[feed].id
+    id_ = drive.run(HOUR_S).pages()[feed].id
     counts = drive.keeper.refresher.poller.counts
     early = counts.get(id_)
-    drive.run(2 * HOUR_S)
+    drive.run(HOUR_S)
     assert counts.get(id_).polls > early.polls
     assert counts.get(id_).found == early.found

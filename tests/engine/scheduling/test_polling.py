@@ -40,8 +40,8 @@ def forecast(looking: SourcePoller, price: float, now_s: float, *ids: int) -> di
     return looking.forecast(ids, now_s)
 
 
-def test_lists_are_sources_at_once_and_other_pages_by_what_they_bring() -> None:
-    """A page that is fetched again and names something unknown is worth looking at; one that does not, is not."""
+def test_lists_are_sources_at_once_and_other_pages_by_their_links() -> None:
+    """A refetched page that links to something unknown becomes a source; one that doesn't, does not."""
     looking = SourcePoller(memory_book())
     first = PollResult(NEWS, 1, ok=True, is_list=False, is_refetch=False, links=[5, 6], new=2)
     assert looking.on_polls([PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False), first], 0.0) == [FEED]
@@ -50,7 +50,7 @@ def test_lists_are_sources_at_once_and_other_pages_by_what_they_bring() -> None:
     assert [looking.is_source(id_) for id_ in (FEED, NEWS, PLAIN)] == [True, True, False]
 
 
-def test_what_brings_much_is_looked_at_sooner_and_a_higher_price_waits() -> None:
+def test_productive_sources_are_polled_sooner_and_all_later_at_a_higher_price() -> None:
     """The busy feed comes before the quiet one, and both later when fetches cost more."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
@@ -60,8 +60,8 @@ def test_what_brings_much_is_looked_at_sooner_and_a_higher_price_waits() -> None
     assert cheap[FEED] < dear[FEED]
 
 
-def test_a_source_is_chosen_once_its_forecast_has_come_and_not_again_before_it_was_polled() -> None:
-    """Before its time nothing is chosen; then the source is, and it is pending until its poll is reported."""
+def test_a_source_is_chosen_once_per_poll_when_it_is_due() -> None:
+    """A source is chosen only once it is due, and stays pending until its poll is reported."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
     due_s = forecast(looking, 0.3, now_s, FEED)[FEED]
@@ -73,8 +73,8 @@ def test_a_source_is_chosen_once_its_forecast_has_come_and_not_again_before_it_w
     assert not looking.is_pending(FEED)
 
 
-def test_a_lower_price_brings_every_forecast_forward() -> None:
-    """The policy runs again at another price: earlier forecasts are outdated, and come sooner."""
+def test_a_lower_price_moves_all_polls_forward() -> None:
+    """If the policy runs again at another price, earlier forecasts are replaced and come sooner."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
     dear = forecast(looking, 6.0, now_s, FEED, STILL)
@@ -87,7 +87,7 @@ def test_a_lower_price_brings_every_forecast_forward() -> None:
 
 
 def test_a_poll_that_is_on_its_way_makes_its_relative_wait() -> None:
-    """Feed and home page show the same: while one is being polled the other is not worth a poll, another site's is."""
+    """Feed and home page show the same links: while one is being polled, the other isn't worth a poll."""
     looking = SourcePoller(memory_book())
     for hour in range(60):
         shown = [1_000 + 2 * number for number in range(5 * max(hour - 8, 0), 5 * (hour + 1))]
@@ -129,7 +129,7 @@ def test_relatives_are_known_of_lists_that_come_while_many_wait_to_be_learned(mo
 
 
 def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None:
-    """Round robin takes those that wait longest; what a policy counted of sources that go is forgotten."""
+    """Round robin takes the sources that waited longest; counts of removed sources are forgotten."""
     looking = SourcePoller(memory_book(), policy="round-robin")
     now_s = looked(looking, 48)
     looking.on_polls([PollResult(PLAIN, 2, ok=True, is_list=True, is_refetch=False, links=[5])], now_s - HOUR_S)
@@ -156,7 +156,7 @@ def test_pushed_links_let_a_source_rest() -> None:
 
 
 def test_without_room_the_least_valuable_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A feed that brings much stays, one that stood still makes room for a list that was just found."""
+    """A productive feed stays, and an idle one makes room for a newly found list."""
     monkeypatch.setattr(polling, "MAX_SOURCES", 3)
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
@@ -176,8 +176,8 @@ def test_without_room_the_least_valuable_leave(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("place", ["*", "a.test", "a.test/news"])
-def test_what_somebody_watches_is_looked_at_sooner(place: str) -> None:
-    """What links to pages at a place cannot wait as long as it did, until the watch is gone."""
+def test_watched_places_are_polled_sooner(place: str) -> None:
+    """Sources that link to a watched place are polled sooner, until the watch is removed."""
     book = memory_book("a.test")
     links = ["http://a.test/news/1", "http://a.test/news/2"]
     book.save_pages([(kept_page(FEED), (links, ["", ""])), (kept_page(STILL), (["http://b.test/"], [""]))])
@@ -214,7 +214,7 @@ def test_a_watch_counts_from_the_next_question_on() -> None:
 
 
 def test_failures_put_a_source_off() -> None:
-    """A source that does not answer is not worth as much as it would be."""
+    """A source that doesn't respond is worth less than otherwise."""
     up, down = SourcePoller(memory_book()), SourcePoller(memory_book())
     now_s = max(looked(each, 48) for each in (up, down))
     for hour in (1, 2, 3):
@@ -224,7 +224,7 @@ def test_failures_put_a_source_off() -> None:
     assert up_s < down_s < inf
 
 
-def test_what_is_believed_survives() -> None:
+def test_estimates_survive_a_restart() -> None:
     """Another run continues with the same beliefs, bit for bit; invalid ones are reset."""
     book = memory_book()
     looking = SourcePoller(book)
@@ -254,8 +254,8 @@ def test_beliefs_of_an_earlier_version_are_read() -> None:
     assert again.choose(0.3, MANY, now_s + DAY_S)[:1] == [FEED]
 
 
-def test_people_are_told_what_is_believed() -> None:
-    """Where each hourly look finds three, somewhat more come: some are gone again before the look."""
+def test_estimated_link_rates_are_shown() -> None:
+    """If each hourly poll finds three links, somewhat more appear, because some vanish before the poll."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 72)
     told = looking.summarize_source(FEED, now_s + HOUR_S)
@@ -266,8 +266,8 @@ def test_people_are_told_what_is_believed() -> None:
     assert looking.summarize_source(PLAIN, now_s) is None
 
 
-def test_links_that_are_gone_by_the_next_look_make_it_come_sooner() -> None:
-    """Of two lists that bring as much, the one whose links do not stay cannot wait as long."""
+def test_sources_with_short_lived_links_are_polled_sooner() -> None:
+    """Of two equally productive lists, the one with short-lived links is polled sooner."""
     waits_s = []
     for stays in (False, True):
         looking, shown = SourcePoller(memory_book()), list[int]()

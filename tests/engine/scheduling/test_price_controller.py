@@ -32,7 +32,7 @@ def test_the_target_lies_within_the_budget(budget_per_s: float, pages: int, othe
 
 @given(st.integers(0, 10**6))
 def test_the_price_follows_what_is_spent(refreshes: int) -> None:
-    """It rises where more was due than should be, falls where less was, and stays where it fits."""
+    """The price rises if more is due than allowed, falls if less is, and otherwise stays."""
     pages = 30_000
     after = spent(refreshes).move_price(0.0, pages)
     assert (after.value > 1.0) == (refreshes > pages // 3)
@@ -41,7 +41,7 @@ def test_the_price_follows_what_is_spent(refreshes: int) -> None:
 
 
 def test_a_young_price_is_in_haste_and_an_old_one_is_not() -> None:
-    """With half of the budget left for an hour, a price that has just begun falls much, one of a week hardly."""
+    """With half of the budget unused for an hour, a new price falls a lot, and one that is a week old hardly."""
     young = spent(50, span_s=3600.0)
     old = replace(young, age_s=7 * DAY_S)
     assert young.move_price(100 / 3600.0, 10**6).value < 0.9 < old.move_price(100 / 3600.0, 10**6).value < 1.0
@@ -55,7 +55,7 @@ def test_new_pages_leave_a_part_for_known_ones() -> None:
     assert crowded.move_price(1.0, 10**6).value == pytest.approx(1.0)
 
 
-def test_few_fetches_say_nothing_of_a_pace() -> None:
+def test_few_fetches_move_the_price_slowly() -> None:
     """The price of a small site moves once a day, that of a large one every few minutes."""
     assert not spent(1, span_s=3600.0).should_move(0.0, 10)
     assert spent(1, span_s=DAY_S).should_move(0.0, 10)
@@ -63,8 +63,8 @@ def test_few_fetches_say_nothing_of_a_pace() -> None:
     assert not spent(1, span_s=200.0).should_move(0.0, 10**6)
 
 
-def test_time_while_nobody_runs_is_not_counted() -> None:
-    """A purse that was kept goes on where it was, whenever that is read."""
+def test_time_between_runs_is_not_counted() -> None:
+    """A stored purse continues where it was, whenever it is read."""
     kept = spent(5, span_s=600.0)
     later = PriceController.from_json(kept.to_json(), "a policy").advance(1e9).advance(1e9 + 60.0)
     assert (later.span_s, later.refreshes, later.price) == (660.0, 5, kept.price)
@@ -73,12 +73,12 @@ def test_time_while_nobody_runs_is_not_counted() -> None:
 
 @given(st.text(max_size=40) | st.sampled_from(["[]", '{"price": -1, "policy": "a policy"}', '{"price": NaN}', "3"]))
 def test_a_purse_that_cannot_be_read_is_a_new_one(text: str) -> None:
-    """No stored text breaks a start."""
+    """No stored text prevents a start."""
     assert PriceController.from_json(text, "a policy") == PriceController("a policy")
 
 
 def test_groups_are_bounded() -> None:
-    """A section too many counts for its site, a site too many for everything, and so does a name without end."""
+    """Surplus sections count for their site, surplus sites for everything, and so do overlong names."""
     groups = GroupRows(1, most=3)
     groups.select(["https://a.test/x/1"])
     picked = groups.select(["https://a.test/x/1", "https://a.test/y/1", "https://b.test/z/1", f"https://{'c' * 999}/"])

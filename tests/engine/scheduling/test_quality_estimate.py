@@ -29,7 +29,7 @@ def test_quality_is_a_share_that_no_batching_changes(pages: list[tuple[float, fl
 
 
 def test_pages_count_by_their_views() -> None:
-    """An outdated page that everyone sees costs more than one that no one sees; without views all count alike."""
+    """An outdated page that everyone sees costs more than one that no one sees; without views, all count the same."""
     chance, loss = np.array([0.9, 0.0]), ChangeLoss(1e9, 0.5, 1.0, 1.0)
     seen, unseen, unknown = (
         estimate_quality(Freshness("any").observe(chance, np.array(views)), loss)
@@ -42,7 +42,7 @@ def test_pages_count_by_their_views() -> None:
 
 
 def test_true_chances_and_losses_give_the_true_quality_on_average() -> None:
-    """Pages are outdated as often as estimated, and lose the measured gains: the mean truth is met."""
+    """On average, the estimate equals the true loss of pages that become outdated as often as estimated."""
     rng = np.random.default_rng(3)
     chance, views, lost = rng.random(400), rng.pareto(1.5, 400), rng.uniform(0.0, 0.6, 400)
     per_view = 0.8
@@ -56,7 +56,7 @@ def test_true_chances_and_losses_give_the_true_quality_on_average() -> None:
 
 
 def test_a_crawl_estimates_its_quality_from_views_and_measured_gains() -> None:
-    """Before any page was judged there is none; gains make an outdated copy cost less than all of its views."""
+    """There is no estimate before any page was judged; gains make an outdated copy cost less than all its views."""
     web = MemoryWeb({"https://a.test/": page("/1", "/2", "/3")})
     web.replies |= {f"https://a.test/{number}": page(title=str(number)) for number in (1, 2, 3)}
     drive = Drive(web, rules_for("https://a.test/", recrawl=True)).begin()

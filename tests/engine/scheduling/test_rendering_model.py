@@ -17,8 +17,8 @@ def fetched(path: str, rendering: Rendering | None = None) -> FetchSuccess:
     return FetchSuccess(task, 200, 0.0, 1.0, (), "page", content=EMPTY, rendering=rendering)
 
 
-def test_renderings_that_bring_nothing_become_rare_but_never_stop() -> None:
-    """Of many pages that a script does not fill only about the root of twice their number is rendered."""
+def test_useless_renderings_become_rare_but_never_stop() -> None:
+    """Of many pages that a script doesn't fill, only about the square root of twice their number is rendered."""
     model, rendered = RenderingModel(), 0
     for number in range(1_000):
         mode, why = model.select_mode(f"https://a.test/app/{number}", SITE)
@@ -39,7 +39,7 @@ def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
 
 
 def test_a_rendering_must_be_worth_its_price() -> None:
-    """The same page is rendered at a low price and not at a high one, and more seconds make it dearer."""
+    """The same page is rendered at a low price and not at a high one, and more seconds raise its cost."""
     model = RenderingModel()
     model.on_results([fetched(f"/app/{number}", Rendering(2.0, 1, new_words=50)) for number in range(8)])
     assert model.choose("https://a.test/app/9", "auto", worth=1.0, price=0.01).render
@@ -50,8 +50,8 @@ def test_a_rendering_must_be_worth_its_price() -> None:
     assert model.choose("https://a.test/app/9", "auto").cost > dear.cost
 
 
-def test_what_the_operator_set_needs_no_lesson() -> None:
-    """Always and never hold whatever was learned, and what was learned survives a restart."""
+def test_the_setting_of_the_operator_overrides_what_was_learned() -> None:
+    """``always`` and ``never`` apply whatever was learned, and what was learned survives a restart."""
     book = memory_book()
     model = RenderingModel(book)
     model.on_results([fetched("/app/1", Rendering(1.0, 1))] * 5)

@@ -21,9 +21,8 @@ LATEST_D = 180.0
 DEAR = 1e9
 
 
-@pytest.mark.parametrize("price", [1e-6, 1.0, DEAR])
-def test_a_page_that_never_changed_and_never_gained_is_fetched_again(price: float) -> None:
-    """It was found as it was for months, and no one searches for it: it is due within half a year, at any price."""
+def test_a_page_that_never_changed_and_never_gained_is_fetched_again() -> None:
+    """A page unchanged for months that no one searches for is due within half a year, at any price."""
     web = MemoryWeb({f"{A}/start": page("/still"), f"{A}/still": page(title="still")})
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), recrawl=True), workers=1).begin().run(HOUR_S)
     for day in range(1, 100):
@@ -33,14 +32,15 @@ def test_a_page_that_never_changed_and_never_gained_is_fetched_again(price: floa
         assert drive.pages()[f"{A}/still"].due_s < np.inf, f"on day {day} nobody wants it any more"
     (look,) = drive.book.get_known_pages([drive.pages()[f"{A}/still"].id])
     refreshing = drive.keeper.refresher
-    refreshing._price = refreshing._price.with_price(price, settled=True)
-    (due_s,) = refreshing._compute_due_times([look], drive.now_s).tolist()
-    assert due_s <= look.page.fetched_s + (LATEST_D + 1) * DAY_S
+    for price in (1e-6, 1.0, DEAR):
+        refreshing._price = refreshing._price.with_price(price, settled=True)
+        (due_s,) = refreshing._compute_due_times([look], drive.now_s).tolist()
+        assert due_s <= look.page.fetched_s + (LATEST_D + 1) * DAY_S, f"at a price of {price}"
 
 
 @pytest.mark.parametrize("price", [1.0, DEAR])
-def test_a_source_that_brings_nothing_is_looked_at_again(price: float) -> None:
-    """A list that stood still for a month is polled within another month, at any price."""
+def test_an_unproductive_source_is_polled_again(price: float) -> None:
+    """A list without news for a month is polled within another month, at any price."""
     looking = SourcePoller(memory_book())
     for hour in range(24 * 30):
         looking.on_polls(
@@ -54,7 +54,7 @@ def test_a_source_that_brings_nothing_is_looked_at_again(price: float) -> None:
 
 @settings(max_examples=50)
 @given(st.integers(1, 10_000), st.floats(1e-6, 1e3))
-def test_a_section_that_brought_nothing_is_worth_something(fetches: int, change: float) -> None:
+def test_a_section_without_gain_keeps_some_worth(fetches: int, change: float) -> None:
     """However many first fetches of it gained nothing while changes gained much."""
     firsts = (
         FirstFetchModel().add_changes(np.full(100, change)).add_first_fetches([["tags"]] * fetches, np.zeros(fetches))
@@ -63,7 +63,7 @@ def test_a_section_that_brought_nothing_is_worth_something(fetches: int, change:
 
 
 def test_unseen_pages_that_are_worth_less_than_any_price_are_tried_again() -> None:
-    """A tenth of the budget is for them, so what was once believed to bring nothing can prove otherwise."""
+    """A tenth of the budget is for sources thought to bring nothing, so that they can prove otherwise."""
     firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=DEAR))
     tried = sum(firsts.check_price(f"{A}/tags/{n}", 1, 10_000.0 + n) is None for n in range(1_000))
     assert tried >= 100

@@ -54,8 +54,8 @@ def sums(drive: Drive) -> dict[str, dict[str, FetchStats]]:
     return found
 
 
-def test_every_request_is_counted_once_and_under_what_it_was_for() -> None:
-    """As many as servers saw, by site; and each kind of fetch occurs where it must."""
+def test_every_request_is_counted_once_by_purpose() -> None:
+    """Counts by site equal those of the servers, and each kind of fetch occurs where it must."""
     drive = crawled().run(14 * HOUR_S)
     drive.keeper.request_urls([f"{A}/two"], drive.now_s)
     drive.run(HOUR_S)
@@ -93,7 +93,7 @@ def test_gains_are_put_down_to_the_kind_and_site_of_their_fetch() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 9)), max_size=600))
 def test_sites_of_a_day_are_bounded_and_nothing_is_lost(asked: list[tuple[int, int]]) -> None:
-    """Sites beyond the bound count together under no name."""
+    """Sites beyond the limit are counted together without a name."""
     day = DaySpending(3, {})
     for site, fetches in asked:
         day.add(f"https://s{site}.test/", "first", FetchStats(fetches=float(fetches)))
@@ -114,8 +114,8 @@ def test_days_go_by_themselves() -> None:
     assert [day.number for day in load_days(book, 5.5 * DAY_S, 1)] == [5]
 
 
-def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
-    """The best of them first; after an hour no one speaks of it any more."""
+def test_urls_below_the_price_are_listed_until_they_are_fetched() -> None:
+    """The best URLs come first; after an hour they are no longer listed."""
     book, held = memory_book(), BelowPrice()
     for number in range(50):
         held.add(f"{A}/{number}", float(number), 99.0, 0.0)
@@ -128,8 +128,8 @@ def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
     assert load_held_summary(book, 0.0).urls == 0
 
 
-def test_what_was_gone_and_what_was_asked_for_have_names_of_their_own() -> None:
-    """Whatever else a page is: an operator's request counts as that, and a gone page is retried."""
+def test_retried_and_requested_fetches_are_counted_separately() -> None:
+    """A fetch that the operator requests counts as such, whatever the page is, and a missing page is retried."""
     row = crawled().run(HOUR_S).pages()[f"{A}/two"]
     gone = row._replace(status=404)
     assert classify_fetch(gone, wished=False, is_polled=True) == "gone"

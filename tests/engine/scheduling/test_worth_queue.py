@@ -47,8 +47,8 @@ def sections(urls: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("step", [7, 5_000])
-def test_good_ones_come_first_though_found_last_and_nobody_is_lost(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """However many are weighed in a turn: all that waited waits still, and most of what leaves is good."""
+def test_good_urls_come_first_though_found_last_and_none_is_lost(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """For any number weighed in a turn, no waiting URL is lost, and most of those that leave are good."""
     monkeypatch.setattr(by_worth, "URLS_PER_STEP", step)
     drive = taught({"good": 9.0, "poor": 0.0})
     known = set(drive.depths())
@@ -62,8 +62,8 @@ def test_good_ones_come_first_though_found_last_and_nobody_is_lost(monkeypatch: 
     assert known <= waiting | set(drive.pages()) | {f"{A}/start"}
 
 
-def test_what_is_found_later_joins_the_queue_of_its_worth() -> None:
-    """A good page that is found behind hundreds of poor ones is among the next, and a poor one is not."""
+def test_later_urls_join_the_queue_of_their_worth() -> None:
+    """A good page found behind hundreds of poor ones is among the next, and a poor one is not."""
     drive = taught({"good": 9.0, "poor": 0.0})
     drive.run(120.0)
     host = drive.keeper.hosts["a.test"].id
@@ -75,9 +75,7 @@ def test_what_is_found_later_joins_the_queue_of_its_worth() -> None:
 
 
 @pytest.mark.parametrize(("gains", "order"), [({}, "impact"), ({"good": 9.0, "poor": 0.0}, "breadth")])
-def test_where_nothing_was_learned_or_the_operator_wants_it_all_stays_breadth_first(
-    gains: dict[str, float], order: str
-) -> None:
+def test_the_order_stays_breadth_first_without_lessons(gains: dict[str, float], order: str) -> None:
     """Then the order is as before: first found, first fetched."""
     drive = taught(gains, order)
     drive.run(150.0)

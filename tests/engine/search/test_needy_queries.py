@@ -25,7 +25,7 @@ def curves() -> QueryCurves:
 
 
 def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: float = 4 * MIN_CHANGES) -> QueryNeeds:
-    """This many changes, and their gains for each word."""
+    """Return this many changes, and their gains for each word."""
     return QueryNeeds.empty().add_gains(NUMBERS, gained, int(changes))
 
 
@@ -54,7 +54,7 @@ def test_a_word_that_was_never_measured_is_judged_by_its_like() -> None:
     assert np.mean(poor[unmeasured]) > 0.9
 
 
-def test_nothing_is_left_out_for_ever() -> None:
+def test_evidence_against_a_word_decays() -> None:
     """Evidence without new measurements decays, until a word is judged like similar ones."""
     gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
     needs = needs_of(gained, MANY)

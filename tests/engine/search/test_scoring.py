@@ -39,8 +39,8 @@ def slate(
     return Searcher(shelf, rules, known).search(SearchRequest(query, audience=audience), NOW_S)
 
 
-def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
-    """Its score has what quality added, its reasons and its sentence tell it, and its features keep it."""
+def test_a_liked_page_comes_first_with_an_explanation(shelf: TestShelf) -> None:
+    """Its score includes quality, its reasons and sentence mention it, and its features contain it."""
     plain = slate(shelf, None)
     last = plain.results[-1].id
     first = slate(shelf, reputation({last: (90.0, 100.0)})).results[0]
@@ -50,13 +50,13 @@ def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
     assert dict(first.features)["quality"] > 0
 
 
-def test_whoever_is_compared_with_gets_relevance(shelf: TestShelf) -> None:
-    """For readers of the other group, and without anything learned, a slate is what it was."""
+def test_the_control_group_gets_results_by_relevance(shelf: TestShelf) -> None:
+    """For visitors of the other group, and without anything learned, the results are unchanged."""
     known = reputation({14: (90.0, 100.0)})
     assert slate(shelf, known, Audience(is_learned=False, unproven=2)).results == slate(shelf, None).results
 
 
-def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:
+def test_unproven_pages_are_tried_and_marked(shelf: TestShelf) -> None:
     """Two at most of the first ten, none of them first, each with its note and its propensity; the same list again."""
     known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     shown = slate(shelf, known, TRYING)
@@ -68,14 +68,14 @@ def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:
     assert slate(shelf, known, TRYING) == shown
 
 
-def test_who_may_not_be_shown_any_is_not(shelf: TestShelf) -> None:
+def test_excluded_visitors_get_no_trials(shelf: TestShelf) -> None:
     """Programs and users beyond their quota get no trials."""
     known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     assert UNPROVEN not in [result.note for result in slate(shelf, known).results]
 
 
-def test_nothing_is_tried_where_the_query_names_a_site(shelf: TestShelf) -> None:
-    """Who types the name of a site wants its home page."""
+def test_queries_for_a_site_get_no_trials(shelf: TestShelf) -> None:
+    """A query that names a site shows its home page first."""
     known = reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0)
     shown = slate(shelf, asked_for(known, "kites"), TRYING, "kites")
     assert shown.results[0].url == "http://kites.org/"
@@ -83,13 +83,13 @@ def test_nothing_is_tried_where_the_query_names_a_site(shelf: TestShelf) -> None
 
 
 def test_pins_stay_first(shelf: TestShelf) -> None:
-    """What the operator pinned goes before whatever readers like."""
+    """Pages pinned by the operator come before those that visitors like."""
     rules = parse_rules([], [("birds", LEAVES[4].url)], [])
     shown = slate(shelf, reputation({14: (90.0, 100.0)}), query="birds", rules=rules)
     assert [result.note for result in shown.results[:1]] == [PINNED]
     assert shown.results[1].id == 14
 
 
-def test_nothing_found_is_nothing_shown(shelf: TestShelf) -> None:
-    """A search that finds nothing shows nothing, whatever was learned."""
+def test_a_search_without_results_shows_none(shelf: TestShelf) -> None:
+    """A search without results shows none, whatever was learned."""
     assert slate(shelf, reputation({}), TRYING, "zeppelin").results == ()

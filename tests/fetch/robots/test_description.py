@@ -48,7 +48,7 @@ KEPT_COPY = (
     ],
 )
 def test_a_state_is_told_in_one_sentence(state: RobotsState, now_s: float, sentence: str) -> None:
-    """Each standing says what holds, why, and for how long."""
+    """Each state says what applies, why, and for how long."""
     assert describe_state(state, now_s) == sentence
 
 
@@ -79,6 +79,6 @@ def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
     ],
 )
 def test_a_damaged_state_is_reported(change: dict[str, object]) -> None:
-    """A stored state that contradicts itself is an error of the store; above all it never allows everything."""
+    """A stored state that contradicts itself is a store error, and never allows everything."""
     with pytest.raises(StoreCorrupt):
         state_from_json({**state_to_json(GOOD), **change}, "vedette")

@@ -16,7 +16,7 @@ JUNE_S = datetime(2010, 6, 25, 23, 0, 0, tzinfo=UTC).timestamp()
 
 
 def of_header(*values: str) -> Directives:
-    """What these X-Robots-Tag values say to us."""
+    """Parse these X-Robots-Tag values."""
     return parse_header_directives(tuple(("x-robots-tag", value) for value in values), "vedette")
 
 

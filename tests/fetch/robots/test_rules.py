@@ -46,25 +46,25 @@ Disallow: /example/page/disallowed.gif
     ],
 )
 def test_the_simple_example_of_rfc_9309(agent: str, path: str, *, expected: bool) -> None:
-    """Each crawler of RFC 9309, section 5.1 gets what the text of that section says."""
+    """The crawlers of RFC 9309, section 5.1, get the rules that its text says."""
     assert is_allowed(RFC_9309_SIMPLE, agent, f"https://example.com{path}") is expected
 
 
 def test_the_longest_match_example_of_rfc_9309() -> None:
-    """In RFC 9309, section 5.2 the more specific Disallow wins over the folder's Allow."""
+    """In RFC 9309, section 5.2, the more specific Disallow wins over the folder's Allow."""
     rules = parse_robots(RFC_9309_LONGEST, "foobot")
     assert not rules.is_allowed("https://example.com/example/page/disallowed.gif")
     assert rules.is_allowed("https://example.com/example/page/other.gif")
 
 
 def test_a_tie_is_allowed() -> None:
-    """Of two patterns of equal length the Allow wins, wherever it is."""
+    """Of two matching patterns of equal length, Allow wins, in any order."""
     for body in (b"user-agent: *\nallow: /a\ndisallow: /a", b"user-agent: *\ndisallow: /a\nallow: /a"):
         assert is_allowed(body, "vedette", "https://example.org/a")
 
 
 def test_a_group_of_our_own_silences_the_one_for_everyone() -> None:
-    """A group that names the agent replaces the group for everyone, even when it has no rule."""
+    """A group that names the agent replaces the group for everyone, even if it has no rules."""
     body = b"User-agent: vedette\n\nUser-agent: other\nDisallow: /b\n\nUser-agent: *\nDisallow: /\n"
     own = b"User-agent: vedette\nAllow: /x\n\nUser-agent: *\nDisallow: /\n"
     assert is_allowed(own, "vedette", "https://example.org/a")
@@ -76,7 +76,7 @@ def test_a_group_of_our_own_silences_the_one_for_everyone() -> None:
 
 
 def test_groups_of_one_agent_are_merged() -> None:
-    """Rules of all groups that name the agent count together, and other groups between them do not."""
+    """The rules of all groups that name the agent are merged; groups between them don't count."""
     body = b"user-agent: vedette\ndisallow: /a\nuser-agent: b\ndisallow: /b\nuser-agent: Vedette/2\ndisallow: /c"
     rules = parse_robots(body, "vedette")
     assert [rules.is_allowed(f"https://example.org/{letter}") for letter in "abc"] == [False, True, False]
@@ -90,19 +90,19 @@ def test_only_rules_end_a_run_of_agents(between: bytes) -> None:
 
 
 def test_rules_before_any_agent_belong_to_nobody() -> None:
-    """A rule above the first user-agent line is void."""
+    """A rule above the first user-agent line is ignored."""
     assert is_allowed(b"Disallow: /\nUser-agent: *\nDisallow: /a", "vedette", "https://example.org/b")
 
 
 @pytest.mark.parametrize("agent", ["*", "* ", "*\tand more", "vedette", "VEDETTE/1.0", "vedette bot"])
 def test_agents_that_mean_us(agent: str) -> None:
-    """A star with a remark behind it is everyone; a name counts up to its first foreign character."""
+    """A star with a comment after it means everyone; a name counts up to its first invalid character."""
     assert not is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
 @pytest.mark.parametrize("agent", ["*bot", "vedettes", "vedette-images", "ved", "the vedette", ""])
 def test_agents_that_mean_somebody_else(agent: str) -> None:
-    """A name is ours only as a whole."""
+    """A name matches only as a whole."""
     assert is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
@@ -112,14 +112,14 @@ def test_agents_that_mean_somebody_else(agent: str) -> None:
     + [f"{misspelt}: /a" for misspelt in ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")],
 )
 def test_a_rule_that_was_meant_is_obeyed(line: str) -> None:
-    """Missing colons and the misspellings that the reference forgives are rules."""
+    """Missing colons and the misspellings that the reference accepts still make rules."""
     for agent_key in ("user-agent", "useragent", "user agent"):
         assert not is_allowed(f"{agent_key}: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 
 @pytest.mark.parametrize("line", ["disallow", "disallow:", ": /a", "disallow /a /b", "dis-allow: /a", "#disallow: /a"])
 def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
-    """Lines without a key, without a value, or of three words are no rules."""
+    """Lines without a key, without a value, or of three words are not rules."""
     assert is_allowed(f"user-agent: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 
@@ -164,19 +164,19 @@ def test_patterns(pattern: str, path: str, *, is_matched: bool) -> None:
     ],
 )
 def test_what_of_a_url_is_matched(url: str, path: bytes) -> None:
-    """Patterns see path, parameters and query; scheme, authority and fragment do not reach them."""
+    """Patterns match path, parameters and query, but not scheme, authority and fragment."""
     assert extract_path(url) == path
 
 
 def test_a_verdict_quotes_the_line() -> None:
-    """The deciding rule is returned as in the file, in the usual spelling of its key."""
+    """The deciding rule is quoted as in the file, with the usual spelling of its key."""
     rules = parse_robots("user-agent: *\ndisalow: /caf\u00e9/*  # not yet\n".encode(), "vedette")
     assert rules.check("https://example.org/caf%C3%A9/a").line == "Disallow: /caf\u00e9/*"
     assert rules.check("https://example.org/a").line is None
 
 
 def test_an_index_page_quotes_its_own_line() -> None:
-    """A folder that is allowed through its index page is explained by the line that the file has."""
+    """If a folder is allowed because of its index page, the explanation quotes the line in the file."""
     rules = parse_robots(b"user-agent: *\nallow: /a/index.html\ndisallow: /", "vedette")
     assert rules.check("https://example.org/a/").line == "Allow: /a/index.html"
     assert not rules.is_allowed("https://example.org/a/b")
@@ -188,12 +188,12 @@ def test_an_index_page_quotes_its_own_line() -> None:
     + [(garbage, None) for garbage in ("-1", "nan", "inf", "1e9", "1_0", "", "ten", "5 s", "1" * 50)],
 )
 def test_crawl_delay_is_a_plain_number(value: str, delay_s: float | None) -> None:
-    """Only a number that is not negative, finite and plainly written delays; all else is left aside."""
+    """Only a plainly written, finite number of at least 0 is a delay; anything else is ignored."""
     assert parse_robots(f"User-agent: *\nCrawl-delay: {value}\n".encode(), "vedette").crawl_delay_s == delay_s
 
 
 def test_crawl_delay_comes_from_the_group_that_applies() -> None:
-    """The delay of another agent, or of everyone where we are named, is not ours; of several the longest holds."""
+    """The delay of another group is ignored, even the general one if we are named; the longest of several applies."""
     body = b"""
         user-agent: *\ncrawl-delay: 60\nallow: /
         user-agent: other\ncrawl-delay: 50\nallow: /
@@ -212,14 +212,14 @@ def test_sitemaps_are_for_everyone() -> None:
 
 
 def test_sitemaps_are_bounded() -> None:
-    """A file made of sitemap lines, or of one that never ends, does not fill the memory."""
+    """A file full of sitemap lines, or with an endless one, doesn't fill the memory."""
     many = b"".join(b"Sitemap: /%d\n" % number for number in range(20_000))
     assert 0 < len(parse_robots(many, "vedette").sitemaps) < 10_000
     assert parse_robots(b"Sitemap: /" + b"a" * 10_000, "vedette").sitemaps == ()
 
 
 def test_a_large_file_is_read_up_to_a_whole_line() -> None:
-    """The crawler reads 500 KiB and no rule that the limit cuts; the bare matcher reads everything."""
+    """The crawler reads 500 KiB and drops a rule cut by the limit; the matcher alone reads everything."""
     start = b"User-agent: *\nDisallow: /first\n"
     cut = b"\nAllow: /b"
     padding = b"#" * (500 * 1024 - len(start) - len(cut))
@@ -232,7 +232,7 @@ def test_a_large_file_is_read_up_to_a_whole_line() -> None:
 
 
 def test_clip_keeps_a_line_that_just_fits() -> None:
-    """A line whose end is the limit is whole, with any of the line endings."""
+    """A line that ends exactly at the limit is complete, with any kind of line ending."""
     for ending in (b"\n", b"\r", b"\r\n"):
         assert clip_lines(b"Allow: /a" + ending + b"x", 9) == b"Allow: /a"
     assert clip_lines(b"Allow: /a", 9) == b"Allow: /a"
@@ -241,7 +241,7 @@ def test_clip_keeps_a_line_that_just_fits() -> None:
 
 @pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
 def test_a_file_in_utf_16_is_read(coding: str) -> None:
-    """Some editors write it, with a byte order mark or without."""
+    """Some editors write UTF-16, with or without a byte order mark."""
     body = "User-agent: *\nDisallow: /caf\u00e9/\n".encode(coding)
     assert not is_allowed(body, "vedette", "https://example.org/caf%C3%A9/menu")
     assert is_allowed(body, "vedette", "https://example.org/tea")

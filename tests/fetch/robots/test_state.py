@@ -38,14 +38,14 @@ def after_silence(state: RobotsState, now_s: float = NOW_S) -> RobotsState:
 
 
 def wait_of(state: RobotsState, now_s: float = NOW_S) -> float:
-    """How long the origin has to wait."""
+    """Return how long the origin must wait."""
     found = check_url(state, PAGE, now_s)
     assert isinstance(found, RobotsWait)
     return found.until_s - now_s
 
 
 def test_nothing_is_known_at_first() -> None:
-    """A new origin needs its robots.txt first, whatever the time is."""
+    """A new origin needs its robots.txt first, at any time."""
     assert [check_url(UNKNOWN, PAGE, now_s) for now_s in (-DAY_S, 0.0, NOW_S)] == [
         RobotsNeeded(),
         RobotsNeeded(),
@@ -54,7 +54,7 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_a_file_decides() -> None:
-    """With a stored file its rules decide and are named."""
+    """The rules of a stored file decide, and are quoted."""
     state = after(UNKNOWN, 200)
     assert check_url(state, PAGE, NOW_S) == UrlDisallowed("Disallow: /private/")
     assert check_url(state, "https://example.org/a", NOW_S) == UrlAllowed()
@@ -64,7 +64,7 @@ def test_a_file_decides() -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451, 499, 300, 301, 302, 307, 308])
 def test_no_file_allows_everything(status: int) -> None:
-    """A 4xx, or a redirect that leads nowhere, means that there are no rules; a body with it is no file."""
+    """A 4xx, or a redirect that leads nowhere, means no rules; its body is not a robots.txt."""
     state = after(UNKNOWN, status)
     assert check_url(state, PAGE, NOW_S) == UrlAllowed()
     assert state.crawl_delay_s is None
@@ -72,14 +72,14 @@ def test_no_file_allows_everything(status: int) -> None:
 
 
 def test_five_redirects_are_followed_and_six_are_not() -> None:
-    """A file after five hops is obeyed; after more it counts as not there."""
+    """A file after five redirects is obeyed; after more, it counts as missing."""
     assert isinstance(check_url(after(UNKNOWN, 200, redirects=5), PAGE, NOW_S), UrlDisallowed)
     assert check_url(after(UNKNOWN, 200, redirects=6), PAGE, NOW_S) == UrlAllowed()
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 599, 429, 100, 199, 600, 999, 0, -1])
 def test_a_failing_host_waits(status: int) -> None:
-    """5xx, 429 and invalid statuses allow nothing, even with a good copy and a body."""
+    """With 5xx, 429 and invalid statuses nothing is allowed, even with a stored copy and a body."""
     for before in (UNKNOWN, after(UNKNOWN, 200), after(UNKNOWN, 404)):
         state = after(before, status)
         assert isinstance(check_url(state, "https://example.org/a", NOW_S), RobotsWait)
@@ -87,7 +87,7 @@ def test_a_failing_host_waits(status: int) -> None:
 
 
 def test_the_last_good_copy_survives_a_failure() -> None:
-    """While a host fails, the copy is kept for people and for a conditional request."""
+    """While a host fails, its copy is kept for display and for a conditional request."""
     state = after_silence(after(after(UNKNOWN, 200, headers=(("etag", '"1"'),)), 503))
     assert state.last_good is not None
     assert state.last_good.body == FILE
@@ -95,7 +95,7 @@ def test_the_last_good_copy_survives_a_failure() -> None:
 
 
 def test_waits_double_from_a_minute_to_an_hour() -> None:
-    """Each failure in a row doubles the wait, up to an hour; an answer starts the count again."""
+    """Consecutive failures double the wait, up to an hour; a response resets it."""
     state, waits = UNKNOWN, []
     for _ in range(9):
         state = after_silence(state)
@@ -105,7 +105,7 @@ def test_waits_double_from_a_minute_to_an_hour() -> None:
 
 
 def test_a_host_can_fail_for_years() -> None:
-    """Thousands of failures neither overflow nor lengthen the wait."""
+    """Thousands of failures neither overflow nor lengthen the wait further."""
     state = UNKNOWN
     for _ in range(3000):
         state = after_silence(state)
@@ -113,7 +113,7 @@ def test_a_host_can_fail_for_years() -> None:
 
 
 def test_after_a_wait_robots_txt_is_asked_for_again() -> None:
-    """The end of a wait allows no page; it allows to ask."""
+    """The end of a wait allows no pages, only a new request for robots.txt."""
     state = after_silence(UNKNOWN)
     assert check_url(state, PAGE, NOW_S + MINUTE_S) == RobotsNeeded(NOW_S + MINUTE_S)
 
@@ -134,7 +134,7 @@ def test_after_a_wait_robots_txt_is_asked_for_again() -> None:
 )
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_honoured_where_it_is_longer(retry_after: str, wait_s: float, status: int) -> None:
-    """Seconds or a date (now is 08:00 that day) lengthen the wait, never shorten it, and at most to a day."""
+    """Retry-After in seconds or as a date (now is 08:00) lengthens the wait, up to a day, and never shortens it."""
     assert wait_of(after(UNKNOWN, status, headers=(("retry-after", retry_after),))) == wait_s
 
 
@@ -157,14 +157,14 @@ def test_retry_after_is_honoured_where_it_is_longer(retry_after: str, wait_s: fl
 )
 @pytest.mark.parametrize("status", [200, 404])
 def test_an_answer_holds_for_its_max_age_within_bounds(cache_control: str, lifetime_s: float, status: int) -> None:
-    """What was learned holds for max-age, at least ten minutes, at most and by default a day; then one asks again."""
+    """A response is valid for its max-age, at least ten minutes and at most a day, which is also the default."""
     state = after(UNKNOWN, status, headers=(("cache-control", cache_control),))
     assert isinstance(check_url(state, PAGE, NOW_S + lifetime_s - 1), UrlAllowed | UrlDisallowed)
     assert check_url(state, PAGE, NOW_S + lifetime_s) == RobotsNeeded(NOW_S + lifetime_s)
 
 
 def test_a_304_makes_the_copy_valid_again() -> None:
-    """A copy that did not change holds for another lifetime, also when failures came between."""
+    """A 304 renews the copy for another lifetime, even after failures."""
     state = after(UNKNOWN, 200, headers=(("cache-control", "max-age=3600"),))
     later_s = NOW_S + DAY_S
     for before in (state, after_silence(state, NOW_S + HOUR_S)):
@@ -175,7 +175,7 @@ def test_a_304_makes_the_copy_valid_again() -> None:
 
 
 def test_a_304_without_a_copy_is_asked_again_once() -> None:
-    """A 304 without a stored copy is requested again unconditionally; a server that insists has to wait."""
+    """After a 304 without a stored copy, the request is repeated unconditionally; after another one, the host waits."""
     state = after(UNKNOWN, 304)
     assert check_url(state, PAGE, NOW_S) == RobotsNeeded()
     assert build_conditional_headers(*state.validators) == ()
@@ -183,14 +183,14 @@ def test_a_304_without_a_copy_is_asked_again_once() -> None:
 
 
 def test_a_file_that_is_gone_is_forgotten() -> None:
-    """After a 404 no 304 can bring the old rules back."""
+    """After a 404, a 304 can't restore the old rules."""
     state = after(after(UNKNOWN, 200, headers=(("etag", '"1"'),)), 404)
     assert build_conditional_headers(*state.validators) == ()
     assert check_url(after(state, 304), PAGE, NOW_S) == RobotsNeeded()
 
 
 def test_conditional_headers_repeat_both_validators() -> None:
-    """ETag and Last-Modified are sent back as they came."""
+    """ETag and Last-Modified are sent back as received."""
     date = "Fri, 15 Jan 2027 08:00:00 GMT"
     state = after(UNKNOWN, 200, headers=(("etag", 'W/"a"'), ("last-modified", date)))
     assert build_conditional_headers(*state.validators) == (("if-none-match", 'W/"a"'), ("if-modified-since", date))
@@ -198,24 +198,24 @@ def test_conditional_headers_repeat_both_validators() -> None:
 
 @pytest.mark.parametrize("etag", ['"a\r\nx-evil: 1"', '"a\0"', '"\u00e9"', '"\ud800"', '"' + "a" * 100_000 + '"'])
 def test_a_validator_that_cannot_be_sent_back_is_dropped(etag: str) -> None:
-    """What would break or bloat the next request is never put into it."""
+    """Validators that would break or bloat the next request are never sent."""
     assert build_conditional_headers(*after(UNKNOWN, 200, headers=(("etag", etag),)).validators) == ()
 
 
 def test_a_clock_that_was_put_back_makes_it_ask() -> None:
-    """A state from the far future decides nothing, and holds no one up."""
+    """A state from the far future decides nothing and blocks no one."""
     for state in (after(UNKNOWN, 200), after(UNKNOWN, 404), after_silence(UNKNOWN)):
         assert isinstance(check_url(state, PAGE, NOW_S - 365 * DAY_S), RobotsNeeded)
 
 
 def test_a_long_reason_is_cut() -> None:
-    """An error message of any length leaves a state of bounded size."""
+    """A long error message is truncated, so the size of the state is bounded."""
     state = apply_event(UNKNOWN, RobotsFailure(NOW_S, "x" * 1_000_000), "vedette")
     assert 0 < len(state.why) < 1000
 
 
 def test_only_the_first_500_kib_are_kept() -> None:
-    """However large an answer is, the state holds no more of it than is read."""
+    """However large a response is, only the part that is read is stored."""
     big = RobotsResponse(NOW_S, 200, FILE + b"Disallow: /x\n" * 100_000, 0, ())
     state = apply_event(UNKNOWN, big, "vedette")
     assert state.last_good is not None

@@ -45,7 +45,7 @@ def test_a_seed_decides_the_forest() -> None:
 
 
 def test_they_predict_as_well_as_the_library() -> None:
-    """On rows held out, errors agree within what chance makes of them; so does the size of the trees."""
+    """On held-out rows, errors agree within chance, and so do the sizes of the trees."""
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is the reference for our trees")
     errors: dict[str, list[float]] = {"ours": [], "theirs": []}
     for seed in range(3):

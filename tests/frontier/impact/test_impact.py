@@ -15,7 +15,7 @@ SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), SCORES), max_size=30))
 def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
-    """However scores arrive, the first ones are the best of the latest scores of each page."""
+    """In any order of scores, the first places are the best of each page's latest scores."""
     sketches = Sketches.empty(3, first=2, spare=9)
     last: dict[tuple[int, int], float] = {}
     for query, page, score in told:
@@ -28,13 +28,13 @@ def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
 
 
 def test_a_page_is_not_in_its_own_way() -> None:
-    """The bar of a page that holds a first place is the score behind it; for others it is the last first one."""
+    """For a page in a top place, the threshold is the score behind it; for others, that of the last top place."""
     sketches = Sketches.empty(1, first=1, spare=2).put(np.zeros(2, int), np.array([7, 8]), np.array([5.0, 4.0]))
     assert sketches.get_thresholds_without(np.zeros(2, int), np.array([7, 9])).tolist() == [4.0, 5.0]
 
 
 def test_improvability_falls_as_it_was_seen_to() -> None:
-    """A log-linear truth is found again; buckets that never improved have no logarithm, and are left out."""
+    """A log-linear relation is recovered; buckets that never improved have no logarithm and are left out."""
     scores = np.linspace(0.0, 0.9, 400)
     rates = Improvability().add_cycle(scores, np.where(scores < 0.8, np.exp(1.0 - 3.0 * scores), 0.0))
     level, slope = rates.fit_line()
@@ -44,13 +44,13 @@ def test_improvability_falls_as_it_was_seen_to() -> None:
 
 @pytest.mark.parametrize("improved", [[], [0.0, 0.0], [2.0]])
 def test_improvability_of_little_is_the_same_for_all(improved: list[float]) -> None:
-    """Nothing seen, nothing improved, or one bucket only: no query is preferred."""
+    """Without data, without improvement or with a single bucket, all queries are equally improvable."""
     rates = Improvability().add_cycle(np.full(len(improved), 0.3), np.array(improved))
     assert np.ptp(rates.predict(np.array([0.0, 0.5, 1.0]))) == 0
 
 
 def test_old_cycles_fade() -> None:
-    """What the last cycles showed counts more than what the first did."""
+    """Recent cycles count more than old ones."""
     rates = Improvability().add_cycle(np.array([0.5]), np.array([8.0]))
     for _ in range(30):
         rates = rates.add_cycle(np.array([0.5]), np.array([1.0]))
@@ -58,7 +58,7 @@ def test_old_cycles_fade() -> None:
 
 
 def test_at_least_one_query_is_needy() -> None:
-    """A share of almost nothing is one query, a share of all is all."""
+    """A tiny share selects one query, and a share of 1 selects all."""
     frequency = np.array([1.0, 3.0, 2.0])
     assert needy(frequency, np.ones(3), 1e-9).tolist() == [1]
     assert needy(frequency, np.ones(3), 1.0).tolist() == [0, 1, 2]
@@ -66,7 +66,7 @@ def test_at_least_one_query_is_needy() -> None:
 
 @given(st.lists(st.floats(-5, 5), min_size=6, max_size=20), st.integers(0, 19))
 def test_no_page_meets_itself_in_a_mean(gains: list[float], row: int) -> None:
-    """A page's own gain makes no difference to the mean that describes it."""
+    """A page's own gain is excluded from the mean that describes it."""
     row %= len(gains)
     keys, fold = np.arange(len(gains)) % 3, np.arange(len(gains)) % FOLDS
     before = compute_out_of_fold(keys, np.array(gains), fold)[row]
@@ -76,7 +76,7 @@ def test_no_page_meets_itself_in_a_mean(gains: list[float], row: int) -> None:
 
 
 def test_a_mean_of_few_leans_on_all() -> None:
-    """A folder with one good page is expected to be better than an unknown one, and worse than one with many."""
+    """A folder with one good page is rated above an unknown one and below one with many."""
     means = pool_means(np.array([1] * 20 + [2] + [3] * 20), np.array([10.0] * 21 + [0.0] * 20))
     many, one, unknown, bad = means.lookup(np.array([1, 2, 9, 3])).tolist()
     assert many > one > unknown > bad
@@ -84,7 +84,7 @@ def test_a_mean_of_few_leans_on_all() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=20))
 def test_no_other_weights_fit_better(rows: list[tuple[float, float, float]]) -> None:
-    """Weights are not below 0, and no pair of a grid is closer to the gains of pages."""
+    """Weights are at least 0, and no pair on a grid fits the gains of pages better."""
     one, other, came = np.array(rows).T
     best = fit_weights(one, other, came)
     error = ((best[0] * one + best[1] * other - came) ** 2).sum()
@@ -94,7 +94,7 @@ def test_no_other_weights_fit_better(rows: list[tuple[float, float, float]]) -> 
 
 
 def test_a_fit_never_promises_less_than_nothing() -> None:
-    """A falling line is cut at 0, and beyond what was seen it stays as at its end."""
+    """A falling line is cut at 0, and extrapolates as a constant."""
     fit = Quadratic.fit(np.arange(10.0), np.array([9.0, 6, 4, 2, 1, 0, 0, 0, 0, 0]))
     assert (fit.predict(np.linspace(-5, 50, 30)) >= 0).all()
     assert fit.predict(np.array([50.0])) == fit.predict(np.array([9.0]))

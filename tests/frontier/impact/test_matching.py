@@ -31,7 +31,7 @@ def grams(text: str) -> set[tuple[str, ...]]:
 
 @given(st.lists(WORDS, max_size=5), st.lists(st.tuples(WORDS, st.lists(WORDS, max_size=3)), max_size=4))
 def test_shares_are_those_of_the_definition(queries: list[str], pages: list[tuple[str, list[str]]]) -> None:
-    """A candidate has the share of the query's n-grams that its URL and links have together; others lack the word."""
+    """A candidate's share is that of the query's n-grams found in its URL and links together."""
     urls = ["x://" + url.replace(" ", "-") for url, _ in pages]
     strings = tokenize_texts(urls, [(row, text) for row, (_, texts) in enumerate(pages) for text in texts])
     wanted = wanted_of(queries)
@@ -63,7 +63,7 @@ def with_forms(queries: list[str]) -> QuerySet:
 
 @given(st.lists(WORDS, max_size=5), st.lists(st.tuples(WORDS, st.lists(WORDS, max_size=3)), max_size=4))
 def test_other_forms_match_as_the_words_do(queries: list[str], pages: list[tuple[str, list[str]]]) -> None:
-    """Strings with plurals match what the same strings without them do, and no word is found that is not there."""
+    """Strings with plurals match what the singular forms match, and no other words."""
 
     def match(wanted: QuerySet, forms: dict[str, str]) -> Pairs:
         def say(text: str) -> str:
@@ -82,7 +82,7 @@ def test_other_forms_match_as_the_words_do(queries: list[str], pages: list[tuple
 
 
 def test_a_form_says_less_than_the_word_and_a_chosen_query_keeps_its_forms() -> None:
-    """The plural counts by its weight, whichever queries were chosen before."""
+    """A plural counts with its weight, whichever queries were selected before."""
     wanted = with_forms(["moon", "tide rope"]).select(np.array([1]))
     pairs = Matcher(wanted).match_pairs(tokenize_texts(["x://tides-rope", "x://tide-rope"], []))
     assert pairs.share.tolist() == [1.0, 1.0]
@@ -90,7 +90,7 @@ def test_a_form_says_less_than_the_word_and_a_chosen_query_keeps_its_forms() -> 
 
 
 def test_a_run_across_two_strings_is_none() -> None:
-    """Words at the end of one link and at the beginning of the next were never adjacent."""
+    """Words at the end of one link and the start of the next are not adjacent."""
     pairs = Matcher(wanted_of(["low tide"[4:] + " moon"])).match_pairs(
         tokenize_texts(["x://a"], [(0, "tide"), (0, "moon")])
     )
@@ -108,7 +108,7 @@ def test_where_words_stand_is_told_apart() -> None:
 
 
 def test_what_nobody_can_read_does_no_harm() -> None:
-    """Broken URLs, endless words, and nothing at all: each has a row, and no error."""
+    """Broken URLs, endless words and empty input each get a row, without an error."""
     urls = ["", "://", "x://" + "a-" * 10_000, "x://%ff%00", "x://\ud800"]
     strings = tokenize_texts(urls, [(0, "y " * 10_000), (1, "")])
     assert len(strings.words) < 100

@@ -22,20 +22,20 @@ def worth_of(rows: list[tuple[int, int]], seed: int = 1, now_s: float = 0.0) -> 
 
 @given(st.tuples(depths, numbers), st.tuples(depths, numbers))
 def test_two_urls_are_ordered_by_depth_then_by_number(a: tuple[int, int], b: tuple[int, int]) -> None:
-    """Fewer links win; among equals the earlier find wins, strictly, so that no sort can turn them round."""
+    """Lower depth wins; at equal depth the earlier find wins, so the order is strict."""
     worth = worth_of([a, b])
     assert (worth[0] > worth[1]) == (a < b)
     assert (worth[0] == worth[1]) == (a == b)
 
 
 def test_neighbouring_numbers_far_from_the_start_still_differ() -> None:
-    """Rounding does not make equals of two finds in a row, however deep and however late."""
+    """Rounding never makes two consecutive finds equal, at any depth and any count."""
     assert np.all(np.diff(worth_of([(2**20 - 1, 2**32 - 3), (2**20 - 1, 2**32 - 2)])) < 0)
 
 
 @given(st.integers(2**32, 2**62), depths)
 def test_a_number_beyond_all_bounds_never_outweighs_a_link(number: int, depth: int) -> None:
-    """However many URLs were seen before it, one link fewer comes first."""
+    """However many URLs were seen before, lower depth comes first."""
     nearer, farther = worth_of([(depth, number), (depth + 1, 0)])
     assert nearer > farther
 

@@ -32,13 +32,13 @@ def test_two_urls_are_ordered_by_inlinks_then_depth_then_number(a: Row, b: Row) 
 
 
 def test_nobody_linked_is_worth_no_less_than_linked_once() -> None:
-    """A start URL has no in-link; that is no reason to come last."""
+    """A start URL has no in-links, which doesn't put it last."""
     start, once = worth_of([(0, 0, 0), (1, 0, 0)])
     assert start == once
 
 
 def test_the_reason_names_the_count() -> None:
-    """A person reads how many pages link to a URL."""
+    """The reason says how many pages link to a URL."""
     policy = Inlinks()
     batch = UnseenUrls(np.array([5]), np.array([0]), np.array([17]))
     assert "17" in policy.reason(policy.start(None), batch, 0, 0.0)

@@ -62,12 +62,12 @@ def watching(*terms: str) -> WatchedQueries:
 
 
 def answers(watched: WatchedQueries, pages: list[PageWords]) -> QueryScores:
-    """How well pages answer if only their words are known."""
+    """Return how well pages answer, by their words alone."""
     return AnswerScorer(watched).score(concatenate_words(pages), PageSignals.neutral(len(pages)))
 
 
 def measured(curves: QueryCurves, changes: list[tuple[PageWords, PageWords]], importance: float = 0.5) -> MeasuredGains:
-    """What changes bring, from their words."""
+    """Return the gain of changes, by their words."""
     old, new = ([change[side] for change in changes] for side in (0, 1))
     scores = merge_scores(answers(curves.watched, old), answers(curves.watched, new), len(curves.watched))
     known = np.array([len(before[0]) > 0 for before in old], np.bool_)
@@ -82,7 +82,7 @@ def curves_of(watched: WatchedQueries, pages: list[PageWords]) -> QueryCurves:
 
 
 def score(watched: WatchedQueries, page: PageWords) -> float:
-    """How well a page answers the only watched word."""
+    """Return how well a page answers the only watched word."""
     found = answers(watched, [page]).score
     return float(found[0]) if len(found) else 0.0
 
@@ -109,7 +109,7 @@ def summed(others: list[int], s1: int, s2: int) -> float:
 
 @given(SCORES, st.data())
 def test_with_exact_curves_gains_are_those_of_the_two_lists(others: list[int], data: st.DataObject) -> None:
-    """The closed form is the difference between the list before and the list after, and is never negative."""
+    """The closed form equals the difference between the lists before and after, and is never negative."""
     free = [0, *(value for value in range(1, 1000) if value not in others)]
     s1, s2 = data.draw(st.sampled_from(free)), data.draw(st.sampled_from(free))
     _, gains = alone(exact_curve(np.array(others, np.float64)), np.array([s1, s2], np.float64))
@@ -119,7 +119,7 @@ def test_with_exact_curves_gains_are_those_of_the_two_lists(others: list[int], d
 
 @given(SCORES, st.data())
 def test_a_page_is_taken_out_of_its_own_way(others: list[int], data: st.DataObject) -> None:
-    """A curve with the page in it, by its old score, says the same as one of the others alone."""
+    """A curve that includes the page by its old score gives the same result as one of the other pages alone."""
     free = [value for value in range(1, 1000) if value not in others]
     s1, s2 = data.draw(st.sampled_from(free)), data.draw(st.sampled_from([0, *free]))
     pair = np.array([s1, s2], np.float64)
@@ -131,7 +131,7 @@ def test_a_page_is_taken_out_of_its_own_way(others: list[int], data: st.DataObje
 
 @given(SCORES, st.lists(st.floats(0.0, 1100.0), min_size=2, max_size=8))
 def test_many_queries_at_once_are_as_one_at_a_time(others: list[int], scores: list[float]) -> None:
-    """Each column of a table of curves has the rank and the gain that its curve has alone."""
+    """Each column of a table of curves gives the same rank and gain as its curve alone."""
     curve, asked = histogram_curve(np.array(others, np.float64)), np.array(scores)
     r1, gains = alone(curve, asked)
     assert r1.tolist() == [curve.find_rank(value) for value in scores[:-1]]
@@ -142,7 +142,7 @@ def test_many_queries_at_once_are_as_one_at_a_time(others: list[int], scores: li
 
 @pytest.mark.parametrize("results", [0, 1, 2, 3, 4, 7, 30])
 def test_gathered_curves_are_the_histograms_of_the_lab(results: int) -> None:
-    """What was binned page by page gives the curve of all scores at once, where each score has a bin of its own."""
+    """Binning page by page gives the same curve as all scores at once, if each score has its own bin."""
     watched = watching("tide")
     places = (0, 30, 100, 300) if results <= 4 else range(0, 600, 20)
     pages = [placed(tide=place) for place in places[:results]]
@@ -156,7 +156,7 @@ def test_gathered_curves_are_the_histograms_of_the_lab(results: int) -> None:
 
 
 def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
-    """New, changed and vanished pages together: each gain is frequency and idf times that of the closed form."""
+    """New, changed and deleted pages together: each gain is frequency times idf times that of the closed form."""
     watched = watching("tide")
     pages = [placed(tide=place) for place in (30, 100, 300)]
     curves = curves_of(watched, pages)
@@ -223,7 +223,7 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Score
 
 
 def test_importance_moves_nothing_unless_a_word_comes_or_goes() -> None:
-    """By importance a page keeps its rank while it has the word at all."""
+    """Ordered by importance, a page keeps its rank as long as it has the word."""
     watched = watching("tide")
     page = words("tide sand")
     curves = curves_of(watched, [page, words("tide")])
@@ -234,7 +234,7 @@ def test_importance_moves_nothing_unless_a_word_comes_or_goes() -> None:
 
 @given(st.lists(st.sampled_from(THREE), max_size=9), st.lists(st.sampled_from(THREE), max_size=4))
 def test_what_stays_the_same_brings_nothing(body: list[str], title: list[str]) -> None:
-    """The same words have a gain of exactly 0, and are known to be the same."""
+    """The same words have a gain of exactly 0, and are recognized as the same."""
     page, again = (words(" ".join(body), " ".join(title)) for _ in range(2))
     curves = curves_of(watching("tide", "moon"), [page, words("tide")])
     found = measured(curves, [(page, again)])
@@ -243,7 +243,7 @@ def test_what_stays_the_same_brings_nothing(body: list[str], title: list[str]) -
 
 
 def test_a_name_given_by_others_raises_a_page() -> None:
-    """The text of links to a page counts as its own words do."""
+    """The text of links to a page counts like its own words."""
     watched = watching("tide")
     page = words("sand " * 300)
     curves = curves_of(watched, [page, words("tide " + "sand " * 300)])
@@ -253,7 +253,7 @@ def test_a_name_given_by_others_raises_a_page() -> None:
 
 
 def test_nothing_asked_and_nothing_there_are_fine() -> None:
-    """No watched query, no page, no words: nothing is found, and nothing fails."""
+    """Without queries, pages or words, nothing is found and nothing fails."""
     assert len(watching()) == 0
     found = measured(curves_of(watching(), [words("tide")]), [(NO_WORDS, words("tide"))])
     assert [column.tolist() for column in found] == [[0.0], [0.0], [0.0], []]
@@ -261,7 +261,7 @@ def test_nothing_asked_and_nothing_there_are_fine() -> None:
 
 
 def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> None:
-    """Titles and link texts replace searches until there are real ones; of too many words the rarest are dropped."""
+    """Titles and link texts replace searches until there are real ones; of too many words, the rarest are dropped."""
     named = count_naming_words(concatenate_words([words("sand", "tide table"), words("sand", "tide", "moon")]))
     share = dict(zip(*(column.tolist() for column in weigh_words({}, named, 0.0)), strict=True))
     assert share[hash_word("tide")] == 2 * share[hash_word("moon")] > 0
@@ -274,7 +274,7 @@ def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> 
 
 
 def test_what_a_query_would_gain_is_shared_out_over_its_words() -> None:
-    """A page that answers it has its words: the rarer one is worth more, and other forms as much as they count."""
+    """A page that matches gets its words: the rarer one is worth more, and other forms according to their weight."""
     low, tide = Slot((7, 8), (1.0, 0.5), 1.0), Slot((5,), (1.0,), 3.0)
     curves = curves_of(build_watched([(WatchedQuery((low, tide), (True, True), 2), 1.0)]), [])
     numbers, gains = estimate_word_gains(curves, 0.5)
@@ -284,7 +284,7 @@ def test_what_a_query_would_gain_is_shared_out_over_its_words() -> None:
 
 
 def test_idf_is_that_of_ranking() -> None:
-    """One rule for all words at once, and for each."""
+    """The same rule applies to all words at once and to each alone."""
     assert compute_term_idf(np.array([0, 3, 10]), 10).tolist() == pytest.approx(
         [compute_idf(df, 10) for df in (0, 3, 10)]
     )

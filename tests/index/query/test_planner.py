@@ -1,4 +1,4 @@
-"""Index queries for a query: every group required, common words and order optional, filters always."""
+"""Index queries for a query: every group required, common words not, order looked up separately, filters always."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ def nodes(node: Node) -> Iterator[Node]:
 
 
 def required(node: Node) -> tuple[Node, ...]:
-    """What a page must have."""
+    """Return the terms that a page must have."""
     if isinstance(node, AndNot):
         return required(node.wanted)
     assert isinstance(node, And)
@@ -55,7 +55,7 @@ def words_in(node: Node) -> set[str]:
 
 
 def test_every_word_must_be_in_some_text_field() -> None:
-    """Each word is a part of its own that any text field can satisfy."""
+    """Each word is a clause that any text field can satisfy."""
     groups = [part for part in required(planned("red kites").node) if isinstance(part, Or)]
     assert [words_in(group) for group in groups] == [{"red"}, {"kites"}]
     assert {term.field for term in nodes(groups[0]) if isinstance(term, Term)} == set(TEXT_FIELDS)
@@ -69,28 +69,32 @@ def test_other_forms_count_less() -> None:
 
 
 def test_quoted_words_have_no_other_forms() -> None:
-    """Who quotes a word means that word."""
+    """A quoted word matches only that word."""
     assert words_in(planned('"cars"').node) == {"cars"}
 
 
-def test_small_words_are_only_wished_for() -> None:
-    """A page about kites answers "the kites"; the small word brings it up and keeps none out."""
+def test_small_words_are_not_required() -> None:
+    """A page about kites matches "the kites"; the stop word counts only when pages are scored."""
     plan = planned("the kites")
-    assert "the" not in set().union(*map(words_in, required(plan.node)))
-    assert "the" in words_in(plan.node)
+    assert words_in(plan.node) == {"kites"}
+    assert [slot.words[0][0] for slot in plan.wanted] == ["the", "kites"]
 
 
 def test_small_words_alone_are_required() -> None:
-    """Who asks for nothing but small words gets pages with them."""
+    """A query of stop words alone finds pages with them."""
     assert set().union(*map(words_in, required(planned("to be or not").node))) >= {"to", "be"}
 
 
-def test_order_is_a_wish() -> None:
-    """The whole query as a phrase, and its pairs, are wished for and not required."""
-    node = planned("wild sea birds").node
-    assert isinstance(node, And)
-    wished = {wish.words for wish in node.wishes if isinstance(wish, Phrase)}
-    assert {("wild", "sea", "birds"), ("wild", "sea"), ("sea", "birds")} <= wished
+def test_order_is_looked_up_separately() -> None:
+    """Pages with the whole query in order, in their text or elsewhere, are found besides those with its words."""
+    plan = planned("wild sea birds -boat intitle:kites")
+    assert plan.in_order is not None
+    assert plan.named is not None
+    for node, fields in ((plan.in_order, {"body"}), (plan.named, {"title", "headings", "anchors"})):
+        assert {each.field for each in nodes(node) if isinstance(each, Phrase) and "sea" in each.words} == fields
+        assert isinstance(node, AndNot)
+        assert "kites" in set().union(*map(words_in, required(node)))
+    assert planned("kites").in_order is None
 
 
 def test_filters_are_required() -> None:
@@ -122,13 +126,13 @@ def test_filters_are_required() -> None:
     ],
 )
 def test_looser_plans_let_go_of_words(query: str, asked_for: list[int]) -> None:
-    """Of few groups first all but one, then half of them; of many any one."""
+    """Of few words, first all but one are required, then half; of many, any one."""
     found = [part.at_least for node in planned(query).looser for part in required(node) if isinstance(part, Or)]
     assert found == asked_for
 
 
 def test_looser_plans_keep_what_was_quoted() -> None:
-    """A quoted phrase is required however loose the plan."""
+    """A quoted phrase is required by every plan."""
     plan = planned('"sea birds" red kites fly')
     assert plan.looser
     for node in plan.looser:
@@ -137,7 +141,7 @@ def test_looser_plans_keep_what_was_quoted() -> None:
 
 
 def test_wanted_words_are_slots_in_order() -> None:
-    """Each word has a slot with its forms; neither small words nor alternatives are needed."""
+    """Each word has a slot with its forms; neither stop words nor alternatives are needed."""
     wanted = planned("the cars | bikes red").wanted
     assert [[word for word, _ in slot.words] for slot in wanted] == [["the"], ["cars", "car"], ["bikes"], ["red"]]
     assert [slot.is_needed for slot in wanted] == [False, False, False, True]
@@ -145,27 +149,27 @@ def test_wanted_words_are_slots_in_order() -> None:
 
 
 def test_a_pasted_title_is_found_in_order() -> None:
-    """The bar before a site's name means OR, and all words in order are wished for all the same."""
-    node = planned("Getting help | Example").node
-    assert isinstance(node, And)
-    assert ("getting", "help", "example") in {wish.words for wish in node.wishes if isinstance(wish, Phrase)}
+    """The bar before a site's name means OR, and all words in order are still preferred."""
+    plan = planned("Getting help | Example")
+    assert plan.named is not None
+    assert Phrase("title", ("getting", "help", "example"), 2.0) in list(nodes(plan.named))
 
 
 def test_several_words_may_stand_for_one() -> None:
-    """A form of several words is looked for as a phrase."""
+    """A form of several words is searched as a phrase."""
     plan = build_plan(parse_query("k8s"), lambda _word: (("container ship", 0.8),), ("public",))
     assert Phrase("body", ("container", "ship"), 0.8) in list(nodes(plan.node))
     assert [word for word, _ in plan.wanted[0].words] == ["k8s", "container", "ship"]
 
 
 def test_places_keep_to_their_field() -> None:
-    """A word with intitle: or inurl: is looked for there and nowhere else."""
+    """A word with intitle: or inurl: is searched only there."""
     (group,) = (part for part in required(planned("intitle:kites").node) if isinstance(part, Or))
     assert {term.field for term in nodes(group) if isinstance(term, Term)} == {"title"}
 
 
 def test_only_filters() -> None:
-    """A query without words finds all that its filters let through."""
+    """A query without words finds everything that its filters allow."""
     plan = build_plan(ParsedQuery("", sites=("example.org",)), lambda _word: (), ("public",))
     assert required(plan.node) == (TermSet("access", ("public",)), TermSet("site", ("example.org",)))
     assert plan.wanted == ()
@@ -177,9 +181,9 @@ def test_only_filters() -> None:
     | st.lists(st.sampled_from(["a", "the", '"b c"', "-d", "OR", "site:x.org", "intitle:e"])).map(" ".join)
 )
 def test_access_is_always_required(query: str) -> None:
-    """Whatever is typed, every plan is limited to what the reader may see."""
+    """For any query, every plan is limited to what the user may see."""
     plan = planned(query, ("public", "secret"))
-    for node in (plan.node, *plan.looser, plan.address, plan.in_order):
+    for node in (plan.node, *plan.looser, plan.address, plan.in_order, plan.named):
         if node is None:
             continue
         assert TermSet("access", ("public", "secret")) in required(node)

@@ -60,7 +60,7 @@ SPELLING = spelling_of(PAGES)
     ],
 )
 def test_slips_are_put_right(typed: str, meant: str) -> None:
-    """A letter lost, doubled, changed or moved is found, also in a word that a page or two have as well."""
+    """A missing, doubled, changed or moved letter is corrected, even in a word that is on a page or two."""
     assert correct_words(typed.split(), SPELLING) == tuple(meant.split())
 
 
@@ -75,7 +75,7 @@ def test_slips_are_put_right(typed: str, meant: str) -> None:
     ],
 )
 def test_words_are_split_and_joined(typed: str, meant: str) -> None:
-    """Two words run together become two, and one taken apart becomes one, where the index has them so."""
+    """Joined words are split, and split words are joined, if the index has them that way."""
     assert correct_words(typed.split(), SPELLING) == tuple(meant.split())
 
 
@@ -84,12 +84,12 @@ def test_words_are_split_and_joined(typed: str, meant: str) -> None:
     ["python", "form", "horse", "mouse house", "2023", "mp4", "python4", "ab", "xyz", "qqqqqqqqq", "the of and", ""],
 )
 def test_nothing_better(typed: str) -> None:
-    """Words that the index knows, numbers, short words and gibberish are left alone."""
+    """Words in the index, numbers, short words and gibberish are left alone."""
     assert correct_words(typed.split(), SPELLING) is None
 
 
 def test_neighbours_decide() -> None:
-    """Of two words equally near and frequent, the one that pages have next to the following word is chosen."""
+    """Of two equally near and frequent words, the one that pages have next to the following word is chosen."""
     spelling = spelling_of({"mouse": 500, "house": 500, "trap": 800, "roof": 800, "the": 9_000})
     together = {("mouse", "trap"): 90, ("house", "roof"): 90}
 
@@ -101,13 +101,13 @@ def test_neighbours_decide() -> None:
 
 
 def test_split_that_no_page_has() -> None:
-    """Where someone can say that no page has the two words in a row, the split is not offered."""
+    """If no page has the two words in a row, the split is not suggested."""
     assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 0) is None
     assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 50) == ("kafka", "streams")
 
 
 def test_words_that_stand_apart_on_pages() -> None:
-    """Two words that many pages have next to each other are not joined."""
+    """Two words that are next to each other on many pages are not joined."""
     assert correct_words(["word", "press"], SPELLING, lambda _one, _other: 900) is None
 
 
@@ -124,14 +124,14 @@ def test_questions_about_pairs_are_few() -> None:
 
 
 def test_far_behind_nothing_is_lost() -> None:
-    """Words behind those that are looked at stay as they are."""
+    """Words beyond the examined ones stay unchanged."""
     typed = ["pyhton", *["the"] * 40]
     assert correct_words(typed, SPELLING) == ("python", *["the"] * 40)
 
 
 @given(st.lists(st.one_of(st.text(st.characters(exclude_categories=())), st.sampled_from(sorted(PAGES))), max_size=6))
 def test_any_query(typed: list[str]) -> None:
-    """Any words at all give another query or nothing; frequent words and numbers stay unless they are joined."""
+    """Any words give another query or nothing; frequent words and numbers stay unless they are joined."""
     better = correct_words(typed, SPELLING)
     if better is None:
         return
@@ -153,7 +153,7 @@ LONG = st.text(LETTERS, min_size=4, max_size=16)
 
 @given(LONG, st.lists(EDITS, min_size=1, max_size=2))
 def test_neighbours_are_found(word: str, edits: list[tuple[int, str, int]]) -> None:
-    """Whatever the edits, one from a short word and up to two from a longer one, the word is near what comes of it."""
+    """One edit of a short word, or up to two of a longer one, is found again."""
     typed = word
     for place, letter, kind in edits:
         typed = edited(typed, place, letter, kind)
@@ -162,7 +162,7 @@ def test_neighbours_are_found(word: str, edits: list[tuple[int, str, int]]) -> N
 
 
 def distance(one: str, other: str) -> int:
-    """How many letters must be dropped, put in, changed or moved by one place: the textbook's table."""
+    """Return the number of letters to delete, insert, replace or swap, by the textbook's table."""
     table = [[max(i, j) if not min(i, j) else 0 for j in range(len(other) + 1)] for i in range(len(one) + 1)]
     for i in range(1, len(one) + 1):
         for j in range(1, len(other) + 1):
@@ -179,7 +179,7 @@ SHORT = st.text(st.sampled_from("abc"), max_size=8)
 
 @given(SHORT, SHORT)
 def test_cost_is_a_distance_at_a_discount(meant: str, typed: str) -> None:
-    """A slip costs at least half of its edits and at most all of them, and more where the first letter is wrong."""
+    """A typo costs between half and all of its edits, and more if the first letter is wrong."""
     edits, first = distance(meant, typed), 0.5 * (meant[:1] != typed[:1])
     assert edits / 2 + first <= edit_cost(meant, typed) <= edits + first
     assert (edit_cost(meant, typed) == 0) == (meant == typed)
@@ -188,20 +188,20 @@ def test_cost_is_a_distance_at_a_discount(meant: str, typed: str) -> None:
 
 @given(SHORT, SHORT, st.sampled_from([1.0, 2.0]))
 def test_giving_up_early_loses_nothing(meant: str, typed: str, most: float) -> None:
-    """With a limit the cost is the same wherever it is within the limit."""
+    """With a limit, costs within it are the same as without."""
     whole = edit_cost(meant, typed)
     assert edit_cost(meant, typed, most) == whole if whole <= most else edit_cost(meant, typed, most) > most
 
 
 def test_usual_slips_are_cheap() -> None:
-    """Letters that change places and doubled letters cost less than a wrong letter, a wrong first one more."""
+    """Swapped and doubled letters cost less than a wrong letter, and a wrong first letter costs more."""
     assert edit_cost("receive", "recieve") < edit_cost("receive", "receave")
     assert edit_cost("letter", "leter") < edit_cost("letter", "leter"[:-1] + "x")
     assert edit_cost("kafka", "tafka") > edit_cost("kafka", "kafta")
 
 
 def test_crowd_of_alike_words() -> None:
-    """Thousands of words with one beginning are bounded work, and the most frequent of them are still found."""
+    """Work is bounded for thousands of words with the same prefix, and the most frequent are still found."""
     crowd = {f"internal{a}{b}{c}": 2 for a in "abcdefghij" for b in "klmnopqrst" for c in "abcdefghijklmnop"}
     spelling = spelling_of({**crowd, "internalise": 900})
     assert len(spelling.deletions.find_near("internalisse")) <= 100
@@ -209,5 +209,5 @@ def test_crowd_of_alike_words() -> None:
 
 
 def test_empty_index() -> None:
-    """Without words nothing is better."""
+    """An empty index suggests nothing."""
     assert correct_words(["anything", "at", "all"], spelling_of({})) is None

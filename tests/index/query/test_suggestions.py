@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vedette.index.query.spelling import build_spell_checker
 from vedette.index.query.suggestions import Suggestions, build_suggestions
 from vedette.index.query.vocabulary import build_vocabulary
 from vedette.text import split_words
@@ -47,12 +48,12 @@ def suggestions(phrases: Sequence[tuple[str, float]] = PHRASES) -> Suggestions:
     ],
 )
 def test_titles_with_what_is_typed(typed: str, first: tuple[str, ...]) -> None:
-    """A title is offered if it has all words, the last as a beginning, in any order; case and accents do not count."""
+    """A title matches if it has all words, the last one as a prefix, in any order; case and accents are ignored."""
     assert suggestions().complete(typed, 1) == first
 
 
 def test_last_word_is_completed() -> None:
-    """The frequent words of the index that begin so are offered before titles, and common little words are not."""
+    """Frequent words with this prefix come before titles; stop words are not suggested."""
     found = suggestions().complete("ka", 5)
     assert found[:2] == ("kafka", "kafkaesque")
     assert found[2:] == ("Kafka Streams", "Kafka Connect: getting started", "Apache Kafka")
@@ -60,7 +61,7 @@ def test_last_word_is_completed() -> None:
 
 
 def test_finished_word_is_not_completed() -> None:
-    """After a space the last word is complete: titles that have it are offered, longer words are not."""
+    """After a space, the last word is complete: titles with it are suggested, longer words are not."""
     assert "kafkaesque" in suggestions().complete("kafka", 8)
     found = suggestions().complete("kafka ", 8)
     assert found == ("Kafka Streams", "Kafka Connect: getting started", "Apache Kafka")
@@ -74,31 +75,31 @@ def test_a_word_begun_is_another_word() -> None:
 
 
 def test_heavier_and_shorter_first() -> None:
-    """Of titles as long the heavier comes first, of titles as heavy the shorter."""
+    """Of equally long titles the heavier comes first, of equally heavy ones the shorter."""
     phrases = [("zebra one", 1.0), ("zebra two", 3.0), ("zebra with many more words", 3.0)]
     assert suggestions(phrases).complete("zebra", 5) == ("zebra two", "zebra with many more words", "zebra one")
 
 
 def test_one_spelling_of_each() -> None:
-    """Titles that are read alike are one, as heavy as all together, in the spelling that weighs most."""
+    """Titles that read the same are merged, with their weights added, in the heaviest spelling."""
     phrases = [("Zebra  crossing", 1.0), ("zebra CROSSING", 2.5), ("Zebra crossing?", 2.0), ("Zebra farming!", 3.0)]
     assert suggestions(phrases).complete("zeb", 5) == ("zebra CROSSING", "Zebra farming!")
 
 
 def test_what_is_there_is_not_offered() -> None:
-    """A suggestion says something that is not typed yet."""
+    """A suggestion contains something not typed yet."""
     assert "Kafka Streams" not in suggestions().complete("kafka streams", 5)
 
 
 def test_long_titles_are_cut() -> None:
-    """Of a long title its beginning is offered, cut between words."""
+    """A long title is cut between words."""
     long = "How to set up a cluster of zebras in seven easy steps without regretting it"
     assert suggestions([(long, 1.0)]).complete("how t", 1) == ("How to set up a cluster of zebras",)
     assert suggestions([("x" * 81, 1.0)]).complete("x", 5) == ()
 
 
 def test_invisible_characters_are_not_offered() -> None:
-    """Controls and marks that turn the direction of text around become spaces."""
+    """Control characters and marks for text direction become spaces."""
     assert suggestions([("zebra\x00\u202ecrossing\n", 1.0)]).complete("zeb", 5) == ("zebra crossing",)
 
 
@@ -110,7 +111,7 @@ TYPED = st.one_of(
 
 @given(TYPED, st.integers(-1, 9))
 def test_anything_typed(typed: str, most: int) -> None:
-    """For any input, at most this many are offered; each is short, and all are read differently."""
+    """For any input, at most this many suggestions are made, all short and distinct."""
     found = suggestions().complete(typed, most)
     assert len(found) <= max(most, 0)
     assert all(len(each) <= 80 and len(each.split()) <= 8 for each in found)
@@ -125,7 +126,7 @@ TITLES = st.lists(
 
 @given(TITLES, st.lists(st.sampled_from(split_words("red reed r re de dead")), min_size=1, max_size=3, unique=True))
 def test_all_titles_that_fit(titles: list[list[str]], typed: list[str]) -> None:
-    """Slices and tables find the same as reading all titles, if no word is a repeated prefix."""
+    """Slices and tables find the same as scanning all titles, unless a word is a repeated prefix."""
     whole, begun = typed[:-1], typed[-1]
     if any(word.startswith(begun) for word in whole):
         return
@@ -150,3 +151,19 @@ def test_nothing_to_suggest() -> None:
 def test_long_and_odd_typing(typed: str) -> None:
     """Very long or broken text is no error."""
     assert isinstance(suggestions().complete(typed, 8), tuple)
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("kafak str", "Kafka Streams"),
+        ("kafka sterams", "kafka streams"),
+        ("kafka sttre", "Kafka Streams"),
+        ("kavka", "kafka"),
+        ("strea kafk", "strea kafka"),
+    ],
+)
+def test_typos_in_any_word_are_corrected(typed: str, first: str) -> None:
+    """Whole words by the spell checker, the incomplete last one by its beginning; words that exist are kept."""
+    found = suggestions()
+    assert found.complete(typed, spelling=build_spell_checker(found.vocabulary))[0] == first

@@ -31,7 +31,7 @@ WORDS = st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=6
 
 @given(WORDS, st.text(max_size=6))
 def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> None:
-    """Every word but the empty one has its number, and every other word none."""
+    """Every word but the empty one has its number, and every other word has none."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     pages.pop("", None)
     assert {word: found.doc_freq(word) for word in pages} == pages
@@ -41,14 +41,14 @@ def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> 
 
 @given(WORDS, st.text(max_size=3))
 def test_prefixes_are_ranges(pages: dict[str, int], prefix: str) -> None:
-    """The words of a prefix are those that begin with it, in order."""
+    """The words with a prefix form a range, in order."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     begin = sorted(word for word in pages if word and word.startswith(prefix))
     assert [found.get_word(row) for row in found.find_prefix(prefix)] == begin
 
 
 def test_word_told_twice_counts_once() -> None:
-    """Of two fields that have a word, the one with more pages says how many have it."""
+    """If two fields have a word, the larger number of pages counts."""
     assert build_vocabulary([("title", 3), ("title", 9), ("title", 4)], unstemmed, []).doc_freq("title") == 9
 
 
@@ -65,17 +65,17 @@ def test_word_told_twice_counts_once() -> None:
     ],
 )
 def test_forms_in_english(word: str, forms: set[str]) -> None:
-    """Forms of a word are those with its stem, without itself, and strangers that look like it are none."""
+    """The forms of a word are other words with its stem, not words that only look similar."""
     assert {form for form, _ in vocabulary("en").find_forms(word)} == forms
 
 
 def test_unknown_word_has_forms() -> None:
-    """A word that no page has still finds the forms that pages have."""
+    """A word that is on no page still finds the forms that pages have."""
     assert [form for form, _ in vocabulary("en", words=["library", "libra"]).find_forms("libraries")] == ["library"]
 
 
 def test_most_frequent_forms_come_first() -> None:
-    """Forms are ordered by how many pages have them, and no more than requested."""
+    """Forms are ordered by number of pages, and limited to the requested count."""
     forms = [form for form, _ in vocabulary("en").find_forms("connecting", 3)]
     assert forms == ["connect", "connected", "connection"]
     assert vocabulary("en").find_forms("connecting", 0) == ()
@@ -89,13 +89,13 @@ def test_weights_fall_with_distance() -> None:
 
 
 def test_weights_fall_with_disagreement() -> None:
-    """What one language of three takes for a form weighs less than what all do."""
+    """A form by one language of three weighs less than one by all."""
     one, all_ = vocabulary("en"), vocabulary("en", "fi", "hu")
     assert 0 < dict(all_.find_forms("cities"))["city"] < dict(one.find_forms("cities"))["city"]
 
 
 def test_other_scripts_have_their_own_say() -> None:
-    """Languages that are written in other letters do not vote on a Russian word."""
+    """Languages in other scripts don't vote on a Russian word."""
     assert vocabulary("en", "de", "ru", words=["книга", "книги"]).find_forms("книги") == (("книга", 0.8),)
 
 
@@ -103,13 +103,13 @@ def test_other_scripts_have_their_own_say() -> None:
     "word", ["mp3s", "1990s", "cats", "runs", "run", "", "x" * 500, "\ud800\ud800\ud800\ud800", "a b c d"]
 )
 def test_words_without_forms(word: str) -> None:
-    """Numbers, very short words, and non-words have no forms, and fail nothing."""
+    """Numbers, very short words and non-words have no forms, without an error."""
     assert vocabulary("en", "de").find_forms(word) == ()
 
 
 @given(st.text(max_size=12), st.lists(st.sampled_from([*sorted(LANGUAGES), "xx"]), max_size=5))
 def test_forms_of_anything(word: str, languages: list[str]) -> None:
-    """Whatever the word and the languages, forms are other words of the index with weights below 1."""
+    """For any word and languages, forms are other words of the index with weights below 1."""
     found = vocabulary(*languages)
     for asked in (word, *ENGLISH):
         for form, weight in found.find_forms(asked):
@@ -119,7 +119,7 @@ def test_forms_of_anything(word: str, languages: list[str]) -> None:
 
 
 def test_empty_vocabulary() -> None:
-    """An index without pages has no words, and asking it fails nothing."""
+    """An index without pages has no words, and queries to it don't fail."""
     empty = build_vocabulary([], stem, ["en"])
     assert (len(empty), empty.doc_freq("word"), empty.find_forms("words")) == (0, 0, ())
     assert list(empty.find_prefix("")) == []
@@ -127,13 +127,13 @@ def test_empty_vocabulary() -> None:
 
 @pytest.mark.parametrize("language", STOP_WORDS)
 def test_stop_words_are_in_indexed_form(language: str) -> None:
-    """Each is one word as the index has it, and there are not too many to read."""
+    """Each stop word is one word as indexed, and the list is short enough to read."""
     words = STOP_WORDS[language]
     assert 20 <= len(words) <= 60
     assert all(split_words(word) == [word] and is_stop_word(word) for word in words)
 
 
 def test_stop_words_are_common_words_only() -> None:
-    """Accents make no difference once folded, and words that say something are none."""
+    """Accents make no difference once folded, and meaningful words are not stop words."""
     assert all(is_stop_word(word) for written in ("für", "á", "è", "på", "что", "ещё") for word in split_words(written))
     assert not any(is_stop_word(word) for word in ("kafka", "search", "", "haus", "2024"))

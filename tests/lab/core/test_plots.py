@@ -49,7 +49,7 @@ def places(root: ET.Element) -> list[tuple[float, float]]:
 
 @given(plots)
 def test_any_plot_is_well_formed_and_inside_its_box(plot: Plot) -> None:
-    """Whatever names and numbers are, it is XML with elements of ours only, and nothing is drawn outside."""
+    """For any names and numbers, the plot is valid XML with known elements, and nothing is drawn outside."""
     root = ET.fromstring(draw_svg(plot))  # noqa: S314 - our own text
     width, height = box(root)
     assert all(0 <= x <= width and 0 <= y <= height for x, y in places(root))
@@ -74,7 +74,7 @@ def test_default_is_drawn_last() -> None:
 
 
 def test_a_policy_keeps_its_colour() -> None:
-    """In another plot, with fewer others, it looks the same."""
+    """A policy has the same style in another plot with fewer others."""
     colour = re.compile(r"<g class=\"series baseline\" style=\"(.*?)\"")
     one = draw_svg(Plot("t", "x", "y", "", LINES))
     two = draw_svg(Plot("u", "x", "y", "share", [LINES[1]]))

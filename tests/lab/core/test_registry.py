@@ -69,7 +69,7 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
     ],
 )
 def test_a_policy_from_elsewhere_that_breaks_a_rule_is_refused_with_words(elsewhere: str, name: str, said: str) -> None:
-    """Each rule has its own words, so that its author knows what to mend."""
+    """Each rule has its own error, so that authors know what to fix."""
     with pytest.raises(UsageError, match=said):
         find_policy("refresh", f"{elsewhere}:{name}")
 
@@ -82,13 +82,13 @@ def test_a_policy_of_another_stage_is_refused(elsewhere: str) -> None:
 
 @pytest.mark.parametrize("place", ["no_such_module:Policy", "json:Nothing", ":", "a:", "..:x"])
 def test_a_place_where_nothing_is_gets_words(place: str) -> None:
-    """However it is written, the answer is one line and no trace."""
+    """In any notation, the result is one line without a traceback."""
     with pytest.raises(UsageError, match=r"package\.module:Name"):
         find_experiment(place)
 
 
 def test_an_experiment_from_elsewhere_is_run_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``module:OBJECT`` names one that is not part of the package; an object that is none is refused."""
+    """``module:OBJECT`` names one outside the package; an object that isn't an experiment is refused."""
     written(tmp_path, "tiny_elsewhere", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
     assert find_experiment("tiny_elsewhere:EXPERIMENT").name == "tiny"

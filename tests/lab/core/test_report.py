@@ -127,8 +127,8 @@ def test_the_same_is_written_as_plain_values(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_an_interval_keeps_its_thousands(tmp_path: Path) -> None:
-    """The lower end of many is written whole, whatever its unit."""
-    rows = [row("random", seed, 50.0 + seed) for seed in (1, 2, 3)]  # a share of 50 is 5000 %
+    """The lower end of a large interval is written in full, in any unit."""
+    rows = [row("random", seed, 50.0 + seed) for seed in (1, 2, 3)]  # a share of 50 is 5000%
     *_, data = write_report([run_of(rows)], tmp_path / "out")
     (table,) = json.loads(data.read_text(encoding="utf-8"))["tables"]
     ends = re.search(r"\[(.*), (.*)\]", table["rows"][0][3].replace("\u2009", ""))
@@ -154,11 +154,11 @@ def test_runs_that_contradict_each_other_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
-    """Reporting too early says how to continue."""
+    """Reporting too early says how to continue the run."""
     with pytest.raises(UsageError, match="vedette lab run"):
         read_run(tmp_path)
     (tmp_path / "command").write_text("vedette lab run x")
-    with pytest.raises(UsageError, match="again"):
+    with pytest.raises(UsageError, match="run the command"):
         read_run(tmp_path)
 
 
@@ -174,20 +174,20 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: bytes) -> None:
-    """Whatever happened to its files, the error says how to get a readable run."""
+    """For any damage to its files, the error explains how to get a readable run."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_rows([row("random", 1, 0.1)], ["freshness"], folder / "rows.parquet")
     (folder / "manifest.json").write_text(json.dumps(run_of([]).manifest))
     assert read_run(folder).rows == [row("random", 1, 0.1)]
     (folder / file).write_bytes(content)
-    with pytest.raises(UsageError, match="run its command again"):
+    with pytest.raises(UsageError, match="run the command that"):
         read_run(folder)
 
 
 @pytest.mark.usefixtures("tiny")
 def test_a_report_needs_a_folder(tmp_path: Path) -> None:
-    """If a file is in the way, the error says so, and the file stays."""
+    """If a file has that name, the error says so, and the file stays."""
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match="choose another folder"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.lab.lab_modules import EXPERIMENT, written
+from tests.tree_runs import PATIENCE_S
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Span
@@ -25,7 +26,6 @@ TINY = "tiny_runs:EXPERIMENT"
 COMMAND = ("lab", "run", TINY, "--world", "made:tiny", "--seeds", "3")
 CELLS = 3 * 3 * 2  # policies, seeds, budgets
 FINISHED = 3  # before a run is broken off
-PATIENCE_S = 300.0
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def started(here: Path, out: str) -> "subprocess.Popen[str]":
-    """The real program, in a group of its own, with cells that take their time."""
-    told = {"TINY_S": "6", "TINY_PIDS": str(here / f"{out}.pids")}
+    """Start the real program in its own process group; only its first cells can finish."""
+    told = {"TINY_CELLS": str(FINISHED + 1), "TINY_PIDS": str(here / f"{out}.pids")}
     return subprocess.Popen(
         [sys.executable, "-m", "vedette", *COMMAND, "--out", out, "--quiet"],
         cwd=here,
@@ -54,13 +54,15 @@ def started(here: Path, out: str) -> "subprocess.Popen[str]":
 def after_some_cells(here: Path, out: str) -> None:
     """Wait until something is finished and much is not."""
     until_s = time.monotonic() + PATIENCE_S
-    while len(list((here / out / "cells").glob("*.json"))) < FINISHED:
+    cells, pids = here / out / "cells", here / f"{out}.pids"
+    # The program has nothing left to do but to wait.
+    while len(list(cells.glob("*.json"))) <= FINISHED or len(pids.read_text().split()) <= FINISHED + 1:
         assert time.monotonic() < until_s, "no cell was finished"
         time.sleep(0.01)
 
 
 def gone(pids: Path) -> bool:
-    """Whether every process that worked a cell out has ended, within a moment."""
+    """Check whether all processes that computed a cell end soon."""
     until_s = time.monotonic() + PATIENCE_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids.read_text().split()):
         if time.monotonic() > until_s:
@@ -142,7 +144,7 @@ def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
 
 
 def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message says which cell and why; what was finished before stays finished."""
+    """The message has the cell and the reason; finished cells stay finished."""
     plan = build_plan(SMALL._replace(policies=["random", "default"]))
     monkeypatch.setenv("TINY_FAILS", "1")
     with pytest.raises(CellFailed, match=r"default.*the lots are gone.*kept"):
@@ -175,7 +177,7 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
         ("2023-02-01", "2023-02-01", "empty"),
         ("2023-02-02", "2023-02-01", "empty"),
         ("9", "5", "empty"),
-        ("2023-02-02", "7", "two days or two numbers"),
+        ("2023-02-02", "7", "two dates or two numbers"),
         ("soon", "", "not a day or a number"),
         ("", "2023-13-01", "not a day or a number"),
     ],

@@ -15,9 +15,9 @@ shares = st.lists(st.floats(0, 1), max_size=12)
 
 @pytest.mark.parametrize("draw", ["normal", "exponential"])
 def test_an_interval_holds_the_true_mean_about_as_often_as_it_says(draw: str) -> None:
-    """Of 400 samples of ten, the 95 % interval holds the true mean in at least 91 %, for even and for skewed values.
+    """Of 400 samples of ten, the 95% interval holds the true mean in at least 91%, for even and for skewed values.
 
-    With 400 samples and a true coverage of 93 %, a count below 91 % would be seen in one of twenty worlds; the seeds
+    With 400 samples and a true coverage of 93%, a count below 91% would be seen in one of twenty worlds; the seeds
     are fixed, so it is one world.
     """
     held = 0
@@ -46,7 +46,7 @@ def test_an_interval_moves_with_its_values(sample: list[int], by: int) -> None:
 
 
 def test_more_values_make_a_narrower_interval() -> None:
-    """Four times as many lots, half the width, roughly."""
+    """Four times as many samples give roughly half the width."""
     rng = np.random.default_rng(5)
     few, many = bootstrap_interval(rng.normal(size=50)), bootstrap_interval(rng.normal(size=200))
     assert 1.5 < (few.high - few.low) / (many.high - many.low) < 2.7

@@ -52,7 +52,7 @@ def test_a_span_counts_only_what_lies_in_it() -> None:
 
 
 def test_waves_can_be_left_out() -> None:
-    """A version that came in a wave changes nothing then: two versions become one that lives on."""
+    """Without waves, a version from a wave is no change: two versions become one."""
     history = web([page(0, 4, 10, waves=(4,))])
     assert summary(history, 0, 20)["wave_share"] == 1 / 2
     spells = build_version_spans(history, 0.0, 20 * DAY_S, waves=False)
@@ -60,7 +60,7 @@ def test_waves_can_be_left_out() -> None:
 
 
 def test_a_birth_in_a_wave_is_still_a_birth() -> None:
-    """What came in a wave was not there before, with or without it."""
+    """A page that first appears in a wave counts as new, with or without waves."""
     spells = build_version_spans(web([page(3, 4, waves=(3,))]), 0.0, 20 * DAY_S, waves=False)
     assert (spells.begin_s / DAY_S).tolist() == [3, 4]
 
@@ -105,7 +105,7 @@ def test_hours_of_the_week_begin_on_monday() -> None:
 
 
 def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
-    """Of 2 000 Poisson pages about 5 % have a p-value of at most 5 %: within three deviations of it, at any rate."""
+    """Of 2 000 Poisson pages about 5% have a p-value of at most 5%: within three deviations of it, at any rate."""
     rng = np.random.default_rng(8)
     pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 60, 2000)]
     p = run_greenwood_test([gaps for gaps in pages if gaps is not None], seed=1).p
@@ -114,7 +114,7 @@ def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
 
 
 def test_over_many_seeds_memoryless_webs_are_seldom_accused() -> None:
-    """In at most 5 % of webs of 40 memoryless pages (and a margin for chance) is any page found to have a memory."""
+    """In at most 5% of webs of 40 memoryless pages (and a margin for chance) is any page found to have a memory."""
     accused = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -164,7 +164,7 @@ def test_gaps_divide_the_window(lengths: list[float]) -> None:
 
 
 def test_the_hazard_of_memoryless_pages_is_level() -> None:
-    """At every age in units of their mean interval, Poisson pages change as often as expected of such."""
+    """At every age in units of their mean interval, Poisson pages change at the expected rate."""
     rng = np.random.default_rng(3)
     pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 40, 3000)]
     ratios = compute_hazard_ratios([gaps for gaps in pages if gaps is not None], (0.0, 0.5, 1.0, 2.0, 3.0))

@@ -15,7 +15,7 @@ NOW_S = 2 * WEEK_S
 
 
 def two_sites() -> History:
-    """In the first week, one page of site 0 comes to lead to four new pages; on site 1 two pages lead to one each."""
+    """In week 1, one page of site 0 gets links to four new pages, and two pages of site 1 one each."""
     at_s = WEEK_S / 2
     old = [P([V(0.0), V(at_s, (3, 4, 5, 6))]), P([V(0.0), V(at_s, (7,))], 1), P([V(0.0), V(at_s, (8,))], 1)]
     new = [P([V(at_s, wave=page == 6)], site=int(page > 6)) for page in range(3, 9)]
@@ -52,13 +52,13 @@ def test_pooled_levels_take_what_is_cheapest() -> None:
 
 
 def test_pages_born_in_waves_can_be_left_out() -> None:
-    """Without the one that came in a wave, site 0's page leads to three: 3 fetches for 5 pages in all."""
+    """Without the page from a wave, site 0's page links to three: 3 fetches for 5 pages in total."""
     row = rows_with("level", rows_of(two_sites(), waves=False))[1.0]
     assert (row["overhead"], row["waves"]) == (3 / 5, 0.0)
 
 
 def test_each_case_has_a_row() -> None:
-    """A site at a step tells what was new and how many pages it takes for 90 % and for all."""
+    """A row has a site, a step, its new pages, and how many fetches it takes to find 90% and all of them."""
     rows = [row for row in rows_of(two_sites()) if "host" in row]
     assert [(row["host"], row["step"], row["new"], row["cover_size_90"], row["cover_size"]) for row in rows] == [
         (0, 0, 4, 1, 1),

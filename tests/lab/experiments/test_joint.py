@@ -45,7 +45,7 @@ def chain() -> History:
 
 @cache
 def busy(days: int = 12) -> History:
-    """Forty pages around a home that change, come and go; the home names new ones as they come."""
+    """Return forty pages that appear, change and disappear, and a home page that links to new ones."""
     rng = rng_for(5, "tests/joint")
     born = [-1.0 - 40 + n for n in range(40)] + [n * DAY_S / 4 + 7.0 for n in range(1, 4 * days - 8)]
     old = tuple(range(1, 40))
@@ -61,7 +61,7 @@ def busy(days: int = 12) -> History:
 
 
 def batches(history: History, game: JointGame, split: Split | None) -> list[Batch]:
-    """What a game decides."""
+    """Return the decisions of a game."""
     told: list[Batch] = []
     run_joint(history, asking(history), game, split, told.append)
     return told
@@ -143,7 +143,7 @@ def test_a_crawl_begins_with_what_it_was_told_of_and_a_part_of_the_rest() -> Non
 
 @pytest.mark.parametrize("begin_d", [0.0, 3.0, 9.5])
 def test_a_window_answers_as_the_whole_does(begin_d: float) -> None:
-    """At any time of it the same addresses live, say the same and link to the same, whatever their numbers are."""
+    """At any time within it, the same URLs exist with the same text and links, although their numbers differ."""
     history = busy()
     begin_s, end_s = begin_d * DAY_S, min(begin_d + 4.0, 12.0) * DAY_S
     part = cut_window(history, begin_s, end_s)

@@ -91,7 +91,7 @@ def test_what_uncrawled_pages_say_is_not_known() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_what_people_ask_for_comes_first() -> None:
-    """Our order and the query-driven one bring more early than chance, where URLs and links tell the topic."""
+    """If URLs and links reveal the topic, our order and the query-driven one find more early than random order."""
     of = site()
     two = cut(of)
     truth = compute_impacts(of, np.arange(PAGES), step_visibility(10))[two.uncrawled]
@@ -112,7 +112,7 @@ def test_the_printed_hybrid_is_nine_parts_to_one() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_without_sketches_only_importance_and_places_count() -> None:
-    """With a sketch for the query that no one can answer alone, the query-driven estimate is nothing for all."""
+    """With a sketch of a query that no one page can answer, the query-driven estimate is zero for all."""
     few = restrict_queries(cut(site()), np.array([5]))
     assert len(few.query_terms) == 1
     assert len(few.crawled_facts.found_query) == 0

@@ -29,7 +29,7 @@ DAY_S = 86_400.0
 
 
 def a_turn(waited: Ints, budget: float, bound: float = np.inf) -> Turn:
-    """Nothing is known of the pages but how long they waited."""
+    """Return a turn in which only the waiting times of the pages are known."""
     return Turn(waited, waited, budget, Chains(np.zeros(len(waited), np.int64), (memoryless_chain(0.5, 0),)), bound)
 
 

@@ -77,7 +77,7 @@ def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: 
 
 
 def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
-    """A wrong file gets an error that says what is expected."""
+    """The error for a wrong file says what is expected."""
     path = tmp_path / "other.npz"
     np.savez(path, other=np.zeros(3))
     with pytest.raises(UsageError, match="user, joke and rating"):

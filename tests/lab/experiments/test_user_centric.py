@@ -28,7 +28,7 @@ FILL = "a page with so many words that nobody asks for"
 
 
 def turning(*, until: int = WEEKS) -> Life:
-    """A page that says "tide" and does not say it, in turn, week by week until a week."""
+    """Return a page that has the word "tide" in every other week, until a week."""
     return Life([(at_s, f"{FILL} {'tide' * (week % 2)}") for week, at_s in enumerate(changes_s(until))])
 
 
@@ -106,7 +106,7 @@ def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: 
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
 def test_everything_is_current_where_the_budget_reaches_for_all(setting: WeeklySetting, policy: str) -> None:
-    """As many fetches as pages: nothing is ever missed, whichever policy chooses."""
+    """With as many fetches as pages, no policy misses anything."""
     assert measure_quality(setting, policy, setting.weekly.pages) == 1.0
 
 
@@ -150,7 +150,7 @@ def test_gains_that_repeat_are_foreseen() -> None:
 
 def test_without_pages_that_stay_there_is_nothing_to_refresh() -> None:
     """A web all of whose pages die within the span is refused with a word."""
-    with pytest.raises(UsageError, match="no page exists"):
+    with pytest.raises(UsageError, match="no page existed"):
         build_weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
 
 

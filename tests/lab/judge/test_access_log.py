@@ -86,7 +86,7 @@ def test_started_again_on_a_torn_log_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_nothing_waits_for_close_after_a_flush(tmp_path: Path) -> None:
-    """What was flushed is on disk while the log is still open."""
+    """Flushed entries are on disk while the log is still open."""
     log = open_log(tmp_path / "log", HEADER, 0.0)
     log.add(PLAIN)
     log.flush()
@@ -113,13 +113,13 @@ def test_a_file_that_is_no_log_is_named(content: bytes, tmp_path: Path) -> None:
     """The message names the file and the problem."""
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="notes is not an access log"):
+    with pytest.raises(UsageError, match="notes is not a lab server's access log"):
         read_log(path)
 
 
 @pytest.mark.parametrize("content", [b"my diary", b"my\ndiary"])
 def test_a_file_that_is_no_log_is_never_written_to(content: bytes, tmp_path: Path) -> None:
-    """Naming the wrong file as the log costs no one that file."""
+    """Another file named as the log by mistake stays unchanged."""
     path = tmp_path / "diary"
     path.write_bytes(content)
     with pytest.raises(UsageError):

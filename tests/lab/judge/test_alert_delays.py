@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.clock import start_clock
 from vedette.lab.judge.alert_delays import earliest_times, measure_delays, read_received, start_receiver
@@ -16,7 +17,7 @@ waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 
 def sent(port: int, name: str, body: bytes) -> int:
     """The status that a message is answered with."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=300)
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("POST", f"/{name}", body)
     status = connection.getresponse().status
     connection.close()
@@ -25,7 +26,7 @@ def sent(port: int, name: str, body: bytes) -> int:
 
 @given(waits)
 def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[float | None]) -> None:
-    """Whatever was reported; missed pages are later than all reported ones."""
+    """This is true for any reports; missed pages count as later than all reported ones."""
     born = {str(number): 10.0 * number for number in range(len(found))}
     told = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
     delays = measure_delays(born, told)

@@ -17,13 +17,13 @@ SEED = 1
 
 @cache
 def world() -> SyntheticWorld:
-    """The smallest made web, without traps."""
+    """The smallest synthetic web, without traps."""
     return open_synthetic_world("tiny", SEED, calm=True)
 
 
 @cache
 def truth() -> GroundTruth:
-    """One for all tests: what it remembers are facts of the world."""
+    """Share the truth between all tests: it depends on the world alone."""
     return GroundTruth(world())
 
 
@@ -43,7 +43,7 @@ def asked(url: str, at_s: float, status: int = 200) -> AccessEntry:
 
 
 def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
-    """All of these fetched when the world opens and on some days, with what they answer then."""
+    """Return fetches of all of these when the world opens and on some days, with their responses."""
     begin_s = world().start_s
     return [
         asked(url, begin_s + day * DAY_S, 200 if truth().version_at(url, begin_s + day * DAY_S) >= 0 else 404)
@@ -53,7 +53,7 @@ def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
 
 
 def watched(policy: str, entries: Sequence[AccessEntry]) -> CrawlerLog:
-    """A crawler that holds what its log says, looked at once a day."""
+    """Return a crawler with the copies that its log implies, inspected once a day."""
     holdings = []
     for at_s in looks_s():
         last = {entry.url: entry for entry in entries if entry.start_s <= at_s}
@@ -109,7 +109,7 @@ def test_a_crawler_that_never_comes_back_gains_nothing() -> None:
 
 
 def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
-    """One round of refreshes finds as many changes as pages were stale or gone before it."""
+    """A round of refreshes finds as many changes as pages were stale or gone before it."""
     begin_s = world().start_s
     run = run_of(entries_of((3,), pages()))
     stale = sum(truth().version_at(url, begin_s) != truth().version_at(url, begin_s + 3 * DAY_S) for url in pages())
@@ -127,7 +127,7 @@ def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
 
 
 def test_a_server_that_wrongly_says_not_modified_leaves_the_old_copy() -> None:
-    """The crawler has no new text, whatever the page says by now: it is as stale as before, and nothing was found."""
+    """The crawler has no new text, so the copy stays stale, and no change is found."""
     lied = [asked(url, world().start_s + 3 * DAY_S, 304) for url in pages()]
     run, idle = run_of([*entries_of((), pages()), *lied]), run_of(entries_of((), pages()))
     assert run.refreshes == len(pages())

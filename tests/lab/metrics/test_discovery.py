@@ -31,7 +31,7 @@ def test_coverage_is_the_share_found() -> None:
 
 
 def test_overhead_has_two_forms() -> None:
-    """Pandey08's own example: 5 fetches for 100 new pages are 5 %.
+    """Pandey08's own example: 5 fetches for 100 new pages are 5%.
 
     Two sites at two times: 1 look for 10 finds, 5 for 10, 4 for none, 2 for 1. The sums are 12 looks and 21 finds. The
     ratios where there are finds are 1/10, 1/2 and 2; their mean is 2.6/3.
@@ -43,7 +43,7 @@ def test_overhead_has_two_forms() -> None:
 
 
 def test_overhead_without_finds_is_infinite() -> None:
-    """Three looks that find nothing: no number of looks would have been enough. No looks, no finds: no number."""
+    """Three polls without finds have infinite overhead; no polls and no finds have none."""
     assert overhead([3], [0]) == math.inf
     assert overhead_mean(np.array([3]), np.array([0])) == math.inf
     assert math.isnan(overhead([0], [0]))
@@ -75,7 +75,7 @@ def test_missing_more_never_helps_where_the_missed_live_long() -> None:
 
 
 def test_regret_is_what_the_bound_found_more() -> None:
-    """94 of the bound's 100: 6 %. A myopic bound may be outdone: 105 against 100 is -5 %. Of nothing: no number."""
+    """94 of the bound's 100: 6%. A myopic bound may be outdone: 105 against 100 is -5%. Of nothing: no number."""
     assert regret(94, 100) == pytest.approx(0.06)
     assert regret(105, 100) == pytest.approx(-0.05)
     assert math.isnan(regret(0, 0))

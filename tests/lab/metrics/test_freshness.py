@@ -80,7 +80,7 @@ def test_a_fetch_at_the_moment_of_a_change_sees_it() -> None:
 
 
 def test_a_repository_to_begin_with() -> None:
-    """Given are the pages that live at the beginning, and others at birth; not those that died or come too late."""
+    """Pages that exist at the start are given, and others at birth; not those that died or appear too late."""
     lives = [page((0, "a")), page((0, "b"), died=1), page((3, "c")), page((9, "d"))]
     told = initial_copies(small_history(lives), 2 * DAY_S, 5 * DAY_S)
     assert (told.pages.tolist(), (told.at_s / DAY_S).tolist()) == ([0, 2], [2, 3])

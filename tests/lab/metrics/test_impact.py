@@ -26,7 +26,7 @@ def two_queries() -> Workload:
 
 
 def test_impact_is_how_often_a_page_is_seen() -> None:
-    """Pages 1 and 2 are first for one query each, page 0 second for both; no one searches for page 3."""
+    """Pages 1 and 2 come first for one query each, page 0 second for both; page 3 matches no query."""
     second = 2**-1.5
     impacts = compute_page_impacts(np.arange(4), two_queries(), visibility)
     assert impacts.tolist() == pytest.approx([4 * second, 3, 1, 0])
@@ -71,7 +71,7 @@ BOUNDS = st.tuples(st.integers(0, 4), st.integers(0, 2)).map(lambda pair: (pair[
 
 @given(st.lists(st.tuples(BOUNDS, st.booleans()), min_size=1, max_size=4))
 def test_worst_case_is_the_least_of_all_cases(pages: list[tuple[tuple[int, int], bool]]) -> None:
-    """Every choice of whole scores within the bounds, every order of equals: none brings less."""
+    """No choice of scores within the bounds, and no order of ties, has less impact."""
     bounds, fetched = [page[0] for page in pages], [page[1] for page in pages]
     cases = [
         sum((rank + 1) ** -1.5 for rank, page in enumerate(order) if fetched[page])

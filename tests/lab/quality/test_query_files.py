@@ -39,7 +39,7 @@ def test_words_that_nobody_asks_for_are_left_out_but_counted() -> None:
 
 
 def test_a_timed_query_file_is_counted(tmp_path: Path) -> None:
-    """Each line with a time is one search; the same words are the same query, and searches for nothing are none."""
+    """Each line with a time is a search; equal words are one query, and empty searches do not count."""
     path = tmp_path / "log.tsv"
     path.write_text("970916001949\tYahoo chat\n970916001954\tyahoo, chat\n970916105432\t+md foods\n970916105433\t\n")
     queries = read_query_file(path)
@@ -56,7 +56,7 @@ def test_a_counted_query_file_is_believed(tmp_path: Path) -> None:
 
 
 def test_a_plain_query_file_gets_frequencies_by_zipfs_law(tmp_path: Path) -> None:
-    """The i-th query of an order drawn by the seed is searched 1/i as often as the first."""
+    """The i-th query, in an order drawn by the seed, is searched 1/i times as often as the first."""
     path = tmp_path / "plain.txt"
     path.write_text("\n".join(f"query {at}" for at in range(50)))
     queries = read_query_file(path, seed=3)
@@ -68,7 +68,7 @@ def test_a_plain_query_file_gets_frequencies_by_zipfs_law(tmp_path: Path) -> Non
 
 
 def test_a_query_file_that_is_not_there(tmp_path: Path) -> None:
-    """The message names the file and says what it should be."""
+    """The message names the file and what it should contain."""
     with pytest.raises(UsageError, match=r"nothing\.txt.*one query per line"):
         read_query_file(tmp_path / "nothing.txt")
 

@@ -41,7 +41,7 @@ def cancer() -> Workload:
 
 
 def with_live(*pages: int) -> Ints:
-    """What the engine has after it fetched these pages."""
+    """Return the engine's state after it fetched these pages."""
     return np.array([WEB[page] if page in pages else ENGINE[page] for page in range(4)])
 
 
@@ -124,7 +124,7 @@ def test_visibility_sums_are_exact_near_and_close_far() -> None:
 
 
 class Scene(NamedTuple):
-    """A made web with copies of any age, and queries of one or two words."""
+    """A synthetic web with copies of any age, and queries of one or two words."""
 
     workload: Workload
     single: Workload
@@ -185,7 +185,7 @@ def by_definition(scene: Scene, ties: TieBreak) -> float:
 
 @given(SCENES, RULES)
 def test_quality_is_what_the_equation_says(scene: Scene, ties: TieBreak) -> None:
-    """All queries at once bring the same as the equation written out."""
+    """Computing all queries at once gives the same result as the equation written out."""
     assert compute_quality(scene.local, scene.live, scene.workload, ties) == pytest.approx(by_definition(scene, ties))
 
 
@@ -232,7 +232,7 @@ def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: TieB
 
 @given(SCENES, RULES)
 def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: TieBreak) -> None:
-    """What each outdated page would bring, summed over the slots that it moves, is eq. 4.6 for that page."""
+    """The gain of each outdated page, summed over the slots that it moves, is eq. 4.6 for that page."""
     workload, every = scene.workload, np.arange(scene.workload.queries)
     scores = [compute_slot_scores(workload, held) for held in (scene.local, scene.live)]
     slots, gains = compute_slot_gains(workload, scores[0], scores[1], every, ties)
@@ -332,7 +332,7 @@ def test_gain_of_a_query_is_the_sum_that_it_stands_for(others: list[float], r1: 
 
 @given(st.lists(st.floats(0.01, 9.0), min_size=1, max_size=200))
 def test_histogram_curves_fall(scores: list[float]) -> None:
-    """However few the buckets, a curve begins at rank 1, never rises, and ends with 0 behind the last result."""
+    """With any number of buckets, a curve begins at rank 1, never rises, and ends with 0 after the last result."""
     curve = histogram_curve(np.array(scores))
     assert (curve.ranks[0], curve.ranks[-1], curve.scores[-1]) == (1, len(scores) + 1, 0)
     assert (np.diff(curve.ranks) > 0).all()

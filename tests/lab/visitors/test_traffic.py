@@ -34,12 +34,12 @@ TITLES = [f"The {thing} of {topic.label}" for topic in TOPICS for thing in topic
 
 
 class Log(list[LoggedEvent]):
-    """What a server writes down: its log is a list here, as only this one process reads it."""
+    """A server's log as a list, since only this process reads it."""
 
 
 @contextmanager
 def searchable(log: Log, serve: Serve) -> Iterator[int]:
-    """The real application over pages of the made web's topics; gives its port."""
+    """The real application over pages of the synthetic web's topics; gives its port."""
     held = HeldPages(tuple(result(number + 1, title) for number, title in enumerate(TITLES)))
     recording = SearchRecorder(log, b"secret", lambda _day: b"salt", held.now_s)
     listening = bind("127.0.0.1:0")
@@ -65,12 +65,12 @@ def events(log: Log, kind: str) -> list[ClickEvent]:
 
 
 def ended(further: Iterator[int]) -> bool:
-    """Whether it was called as often as there are numbers."""
+    """Check whether it was called once for each number."""
     return next(further, None) is None
 
 
 def test_searches_and_events_arrive() -> None:
-    """The server writes down as many searches, views and clicks as the public counted, each of a slate it showed."""
+    """The server logs as many searches, views and clicks as the visitors counted, each for a slate that it showed."""
     log = Log()
     with searchable(log, Serve()) as port:
         tally = run_visitors(
@@ -90,7 +90,7 @@ def test_searches_and_events_arrive() -> None:
 
 
 def test_whoever_is_refused_goes_home_and_others_come() -> None:
-    """Where two people may ask twice each and no more, they come again all the same, and are refused."""
+    """If two people may search twice each, further visits still happen, and are refused."""
     log, further = Log(), iter(range(300))
     habits = Habits(people=2, robots=0.0)
     with searchable(log, Serve(rate=Rate(2, 3600.0))) as port:
@@ -123,7 +123,7 @@ def test_nobody_comes_before_there_is_something_to_find() -> None:
 
 
 def test_a_process_of_its_own_says_what_it_did() -> None:
-    """A child searches until it is stopped, also when someone types Ctrl-C, and then tells its numbers."""
+    """A child process searches until it is stopped, also by Ctrl-C, and then reports its numbers."""
     log = Log()
     with searchable(log, Serve()) as port, start_visitors(port, real_clock(), FAST_PER_S, seed=2) as visitors:
         patiently(lambda: len(slates(log)) >= 2, WAIT_S)
@@ -138,7 +138,7 @@ def test_a_process_of_its_own_says_what_it_did() -> None:
 
 @pytest.mark.parametrize("text", ["-1", "6", "nan", "inf", "many", ""])
 def test_how_many_searches_a_demo_may_have(text: str) -> None:
-    """None, some, or as many as are ever let in; anything else is refused with what to write."""
+    """None, some, or as many as allowed; anything else is refused with advice."""
     assert [parse_visitors(number) for number in ("0", "0.5", f"{MAX_SEARCHES_PER_S:g}")] == [
         0.0,
         0.5,
@@ -149,7 +149,7 @@ def test_how_many_searches_a_demo_may_have(text: str) -> None:
 
 
 def test_it_goes_home_at_once_when_nobody_answers() -> None:
-    """A server that listens and says nothing, as one that is ending, keeps no one from telling what they did."""
+    """A server that accepts connections without responding does not keep visitors from reporting."""
     with bind("127.0.0.1:0") as silent, start_visitors(silent.getsockname()[1], real_clock(), FAST_PER_S) as visitors:
         silent.accept()[0].close()
         assert visitors.stop() == Tally()

@@ -86,7 +86,7 @@ def test_another_seed_is_another_public() -> None:
 
 @given(APPEALS, CHANCES)
 def test_each_place_is_looked_at_no_more_often_than_the_one_before(appeals: list[Appeal], perseverance: float) -> None:
-    """The first is always looked at; from there the chance only falls."""
+    """The first position is always examined; from there the probability only falls."""
     chances = examination_probabilities(appeals, perseverance)
     assert len(chances) == len(appeals)
     assert chances[:1] in ([], [1.0])
@@ -95,13 +95,13 @@ def test_each_place_is_looked_at_no_more_often_than_the_one_before(appeals: list
 
 @given(st.lists(CHANCES, max_size=12), CHANCES)
 def test_where_nobody_is_ever_content_only_the_place_counts(lures: list[float], perseverance: float) -> None:
-    """Without contentment this is the position-based model, whatever is opened on the way."""
+    """If no one is ever satisfied, this is the position-based model, regardless of clicks."""
     expected = [perseverance**place for place in range(len(lures))]
     assert examination_probabilities([Appeal(lure, 0.0) for lure in lures], perseverance) == pytest.approx(expected)
 
 
 def test_what_is_read_follows_what_is_said_of_reading() -> None:
-    """Over many readings, each place is looked at and opened as often as its stated chance says."""
+    """Over many visits, each position is examined and clicked as often as its stated probability."""
     appeals = [Appeal(0.2, 0.9), Appeal(0.7, 0.5), Appeal(0.4, 0.3), Appeal(0.6, 0.8)]
     rng, times = rng_for(1, "test"), 10_000
     readings = [simulate_reading(appeals, 0.8, rng) for _ in range(times)]
@@ -114,7 +114,7 @@ def test_what_is_read_follows_what_is_said_of_reading() -> None:
 
 @given(APPEALS, CHANCES, SEEDS)
 def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed: int) -> None:
-    """Only what was looked at was opened, from the top down; and only an opened page leaves anyone content."""
+    """Only examined results are clicked, from the top down, and only a clicked page satisfies anyone."""
     reading = simulate_reading(appeals, perseverance, rng_for(seed, "test"))
     assert list(reading.opened) == sorted(set(reading.opened))
     assert all(place < reading.examined for place in reading.opened)
@@ -125,7 +125,7 @@ def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed:
 def test_whatever_is_answered_a_visit_ends_and_asks_in_words(
     seed: int, number: int, at_s: float, finds: list[ResultPage]
 ) -> None:
-    """Queries are text that can be sent, pauses are times, and no one searches forever."""
+    """Queries are valid text, pauses are times, and every visit ends."""
     turn = iter(finds * 10)
     done = deeds(VisitorPopulation(seed), Arrival(number, at_s), lambda _: next(turn))
     asks = [deed for deed in done if isinstance(deed, Search)]
@@ -163,7 +163,7 @@ def test_words_count_in_any_form_and_order() -> None:
 
 @given(SEEDS)
 def test_visits_come_in_order_and_as_often_as_is_said(seed: int) -> None:
-    """Within some days there are as many as the rate says, give or take what chance does."""
+    """Over some days, the number of visits matches the rate, within chance."""
     per_s, days = 0.001, 5
     coming = takewhile(
         lambda arrival: arrival.at_s < START_S + days * DAY_S, VisitorPopulation(seed).arrivals(START_S, per_s)
@@ -175,7 +175,7 @@ def test_visits_come_in_order_and_as_often_as_is_said(seed: int) -> None:
 
 
 def test_days_have_a_rhythm() -> None:
-    """More people come around the busiest hour than twelve hours away from it, and no one is locked out."""
+    """More visitors come around the busiest hour than twelve hours later, and no hour has none."""
     habits = Habits(swing=0.5, busiest_hour=16.0)
     coming = islice(VisitorPopulation(1, habits).arrivals(START_S, 0.01), 10_000)
     hours = Counter(int(arrival.at_s % DAY_S // HOUR_S) for arrival in coming)
@@ -207,7 +207,7 @@ def test_fashions_fade(seed: int, at_s: float) -> None:
 
 
 def test_a_fashion_is_asked_for() -> None:
-    """At some time in a day there is one; its topic is then searched as often as its share says."""
+    """At some time of a day there is a trend; its topic is then searched as often as its share."""
     interests = Interests(5, Habits(), TOPICS)
     at_s = next(at for hour in range(24) if interests.active_trends(at := START_S + hour * HOUR_S))
     fashion, rng, times = interests.active_trends(at_s)[0], rng_for(1, "test"), 2000
@@ -216,7 +216,7 @@ def test_a_fashion_is_asked_for() -> None:
 
 
 def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
-    """Popularity has a head and a long tail, so that some queries are frequent and some occur once."""
+    """Popularity has a head and a long tail: some queries are frequent, and some occur once."""
     interests, rng = Interests(1, Habits(), TOPICS), rng_for(1, "test")
     asked = Counter(interests.draw_need(person, START_S, rng) for person in range(1500))
     assert asked.most_common(1)[0][1] > 15
@@ -235,21 +235,21 @@ def test_what_is_wanted_is_what_the_synthetic_web_writes_about() -> None:
 
 @given(st.text(max_size=40), SEEDS)
 def test_a_slip_of_the_finger_is_small(query: str, seed: int) -> None:
-    """As many words as before, of about the same length."""
+    """A typo keeps the number of words and roughly their length."""
     slipped = misspell(query, rng_for(seed, "test"))
     assert len(slipped.split()) == len(query.split())
     assert abs(len(slipped) - len(" ".join(query.split()))) <= 1 or slipped == query
 
 
 def test_people_pass_for_people_and_robots_for_robots() -> None:
-    """A few are robots, and say so; no one else looks like one."""
+    """A few visitors are robots and identify themselves; no one else looks like one."""
     people = [VisitorPopulation(1).person_for(Arrival(number, START_S)) for number in range(2000)]
     assert all(bool(check_request(person.agent, {})) == person.is_robot for person in people)
     assert 0.01 < sum(person.is_robot for person in people) / len(people) < 0.1
 
 
 def test_everybody_has_an_address_of_their_own() -> None:
-    """On loopback, the same at each visit, and none that a host of a made web has."""
+    """On loopback, the same at each visit, and none that a host of a synthetic web has."""
     people = {
         person.number: person for person in (VisitorPopulation(1).person_for(Arrival(n, START_S)) for n in range(3000))
     }
@@ -282,6 +282,6 @@ def test_everybody_has_an_address_of_their_own() -> None:
     ).map("".join)
 )
 def test_whatever_page_is_served_it_is_read(html: str) -> None:
-    """Nothing in a page makes reading it fail; what has no number is no result."""
+    """No page makes parsing fail; results without a number are ignored."""
     found = parse_results(html)
     assert all(0 <= hit.page < 10**18 for hit in found.hits)

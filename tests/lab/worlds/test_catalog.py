@@ -97,7 +97,7 @@ def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
 
 
 def test_a_seed_is_part_of_a_synthetic_world() -> None:
-    """Another seed is another web, and its label says so; the default is seed 1."""
+    """Another seed gives another web with another label; the default is seed 1."""
     assert get_label("made:tiny:1") == get_label("made:tiny") == "made:tiny"
     assert fingerprint_world("made:tiny:2") != fingerprint_world("made:tiny")
     assert not np.array_equal(open_history("made:tiny:2").born_s, open_history("made:tiny").born_s)

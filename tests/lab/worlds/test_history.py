@@ -48,7 +48,7 @@ def test_sites_are_born_with_their_first_page(history: History) -> None:
 
 @given(histories(), moments)
 def test_no_fetch_tells_of_pages_that_are_not_born(history: History, now_s: float) -> None:
-    """A fetch brings the links of the version of now, in their order, without such as lead to the future."""
+    """A fetch returns the links of the current version in order, without those to future pages."""
     pages = np.arange(history.pages)
     answers = HistoryFetcher(history).fetch(pages, now_s)
     for version, digest, links in zip(answers.version, answers.digest, answers.links, strict=True):
@@ -79,7 +79,7 @@ def nothing() -> History:
 
 @given(histories())
 def test_what_was_saved_is_loaded(tmp_path_factory: pytest.TempPathFactory, history: History) -> None:
-    """A file holds every column and text; saving what was loaded gives the same bytes."""
+    """A file has every column and text, and saving the loaded history gives the same bytes."""
     path = tmp_path_factory.getbasetemp() / "any.history"
     assert save_history(history, path) == path.stat().st_size
     loaded = load_history(path)
@@ -90,7 +90,7 @@ def test_what_was_saved_is_loaded(tmp_path_factory: pytest.TempPathFactory, hist
 
 
 def test_nothing_can_be_saved_too(tmp_path: Path) -> None:
-    """A web without pages comes back as one."""
+    """A web without pages can be saved and loaded."""
     save_history(nothing(), tmp_path / "x")
     same(load_history(tmp_path / "x"), nothing())
 
@@ -155,7 +155,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
 
 @given(histories(), moments, st.integers(0, 9))
 def test_another_future_has_the_same_past(history: History, at_s: float, seed: int) -> None:
-    """Until the time, every fetch brings the same from both; and the other one is a history as well."""
+    """Up to that time, every fetch returns the same from both, and the altered one is a valid history."""
     other = alter_future(history, at_s, seed)
     old = int(np.count_nonzero(history.born_s <= at_s))
     for now_s in sorted({0.0, at_s / 2, at_s}):
@@ -175,7 +175,7 @@ def said(history: History, version: int) -> str:
 
 
 def assert_is_history(history: History) -> None:
-    """What holds for every history."""
+    """Check the invariants of a history."""
     assert (np.diff(history.born_s) >= 0).all()
     assert (history.born_s < history.died_s).all()
     assert (np.diff(history.version_page) >= 0).all()

@@ -34,12 +34,12 @@ def days(times_s: Iterable[float]) -> list[float]:
 
 
 def text(words: str) -> bytes:
-    """A page that says so."""
+    """Return a page with this text."""
     return f"<title>t</title><p>{words} and so on for a sentence of some length.</p>".encode()
 
 
 def test_a_version_begins_when_it_was_noticed(tmp_path: Path) -> None:
-    """Fetched on days 0, 1 and 3, changed by the last: versions of days 0 and 3. What was fetched once has one."""
+    """Fetched on days 0, 1 and 3, changed by the last: versions of days 0 and 3. One fetch is one version."""
     history = crawled(
         tmp_path / "data",
         (PAGE, text("one"), 0, 200),
@@ -53,14 +53,14 @@ def test_a_version_begins_when_it_was_noticed(tmp_path: Path) -> None:
 
 
 def test_the_world_ends_with_the_last_answer(tmp_path: Path) -> None:
-    """A page that was looked at on day 9 and had not changed has been watched for nine days."""
+    """A page fetched unchanged on day 9 was observed for nine days."""
     history = crawled(tmp_path / "data", (PAGE, text("one"), 0, 200), (PAGE, text("one"), 9, 200))
     assert days([history.begin_s, history.end_s]) == [0, 9]
     assert len(history.version_page) == 1
 
 
 def test_a_page_dies_when_it_is_found_gone(tmp_path: Path) -> None:
-    """A 404 on day 2 ends it, a 503 does not; one that was never had is no page."""
+    """A 404 on day 2 ends a page, a 503 doesn't; a URL that was never fetched successfully is not a page."""
     history = crawled(
         tmp_path / "data",
         (PAGE, text("one"), 0, 200),
@@ -74,5 +74,5 @@ def test_a_page_dies_when_it_is_found_gone(tmp_path: Path) -> None:
 
 def test_a_crawl_without_pages_is_refused(tmp_path: Path) -> None:
     """The error says what to do."""
-    with pytest.raises(UsageError, match="crawl first"):
+    with pytest.raises(UsageError, match="crawl a site first"):
         crawled(tmp_path / "data")

@@ -18,12 +18,12 @@ def shown() -> np.ndarray:
 
 
 def attractions() -> np.ndarray:
-    """How attractive results are."""
+    """Return the attractiveness of results."""
     return rng_for(2, "test/attraction").uniform(0.05, 0.7, RESULTS)
 
 
 def test_the_position_model_finds_places_and_attraction() -> None:
-    """Fitted to clicks of a known public, it comes near to its habits."""
+    """Fitted to simulated clicks, the model recovers the users' behavior approximately."""
     truth = PositionModel(1.0 / np.arange(1.0, 11.0) ** 0.7, attractions())
     result = shown()
     log = ClickLog(result, draw_position_clicks(truth, result, rng_for(3, "test")), RESULTS)
@@ -33,7 +33,7 @@ def test_the_position_model_finds_places_and_attraction() -> None:
 
 
 def test_the_dbn_finds_contentment_and_perseverance() -> None:
-    """Fitted to readers from the top, it comes near to when they stop."""
+    """Fitted to users who read from the top, it recovers approximately when they stop."""
     truth = CascadeModel(attractions(), 0.6, 0.85)
     result = shown()
     log = ClickLog(result, draw_cascade_clicks(truth, result, rng_for(4, "test")), RESULTS)
@@ -44,7 +44,7 @@ def test_the_dbn_finds_contentment_and_perseverance() -> None:
 
 
 def test_the_right_model_explains_new_clicks_best() -> None:
-    """On clicks that it was not fitted to, the DBN is more probable than the position model where readers are of it."""
+    """On held-out clicks of users who follow the DBN, it is more likely than the position model."""
     truth = CascadeModel(attractions(), 0.9, 0.95)
     result = shown()
     clicked = draw_cascade_clicks(truth, result, rng_for(5, "test"))
@@ -54,7 +54,7 @@ def test_the_right_model_explains_new_clicks_best() -> None:
 
 
 def test_the_likelihood_of_a_cascade_sums_to_one() -> None:
-    """All possible clicks of a list of three together are certain."""
+    """The probabilities of all click patterns on three results sum to 1."""
     model = CascadeModel(np.array([0.2, 0.5, 0.7]), 0.4, 0.8)
     ways = np.array(np.meshgrid(*[[False, True]] * 3)).reshape(3, -1).T
     log = ClickLog(np.tile(np.arange(3), (8, 1)), ways, 3)
@@ -62,7 +62,7 @@ def test_the_likelihood_of_a_cascade_sums_to_one() -> None:
 
 
 def test_readers_look_less_the_further_down() -> None:
-    """The chance to be looked at falls along a list, under both models."""
+    """The probability of examination falls along a list, in both models."""
     result = np.arange(10)[None, :]
     for model in (
         PositionModel(1.0 / np.arange(1.0, 11.0), np.full(10, 0.5)),

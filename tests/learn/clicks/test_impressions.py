@@ -18,7 +18,7 @@ def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -
 
 
 def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visitor: str = MARK) -> ClickEvent:
-    """Someone opened a result."""
+    """Record a click on a result."""
     return ClickEvent(id_, "click", page, at_s, after_s, visitor)
 
 
@@ -30,7 +30,7 @@ def test_a_late_click_finds_its_slate() -> None:
 
 
 def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
-    """A slate without view or click, a doubted slate and a doubted click leave no row, or no click."""
+    """A slate without view or click, an excluded slate and an excluded click leave no row or no click."""
     doubted = click("c", 7)._replace(filter_reason="too quick")
     view = ClickEvent("c", "view", 0, 101.0, 1.0, MARK)
     seen = build_impressions(
@@ -41,7 +41,7 @@ def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
 
 
 def test_who_is_back_at_once_did_not_like_it() -> None:
-    """A click is worth less the sooner its reader clicks or searches again; who stays away liked it."""
+    """A click counts less the sooner its user clicks or searches again, and fully if they stay away."""
     quick = build_impressions([slate("a"), slate("b", 107.0)], [click("a", 7, 5.0, 105.0)])
     again = build_impressions([slate("a")], [click("a", 7, 5.0), click("a", 8, 6.0, 106.0)])
     stayed = build_impressions([slate("a")], [click("a", 7)])
@@ -51,21 +51,21 @@ def test_who_is_back_at_once_did_not_like_it() -> None:
 
 
 def test_fast_worlds_are_told_by_the_wall() -> None:
-    """Where the world turns a thousand times as fast, a reader who is back after two real seconds is back at once."""
+    """In a world that runs a thousand times as fast, a user who returns after two real seconds is back at once."""
     told = [slate("a"), slate("b", 2105.0)], [click("a", 7, 5.0, 105.0)]
     assert build_impressions(*told).liked[0] == 1.0
     assert build_impressions(*told, speed=1000.0).liked[0] == 0.0
 
 
 def test_browsers_of_one_address_are_known_as_such() -> None:
-    """Two marks of one address are two visitors and one address."""
+    """Two visitor hashes of one address are two visitors and one address."""
     seen = build_impressions([slate("a"), slate("b", visitor=OTHER)], [click("a", 7), click("b", 7)])
     assert len(np.unique(seen.visitor)) == 2
     assert len(np.unique(seen.address)) == 1
 
 
 def test_programs_are_in_no_group() -> None:
-    """What an API answered is learned from, and compared with nothing."""
+    """Responses of the API are learned from, but not compared."""
     seen = build_impressions([slate("a", via="api", policy="linear/1")], [click("a", 7)])
     assert seen.by_policy == ("", "")
 
@@ -75,7 +75,7 @@ def test_programs_are_in_no_group() -> None:
     st.lists(st.builds(click, st.text(max_size=2), st.integers(-1, 9), st.floats(0, 1e6), st.floats(0, 1e9))),
 )
 def test_anything_is_joined(slates: list[SearchEvent], events: list[ClickEvent]) -> None:
-    """Whatever the record holds, columns are of one length and likes between 0 and 1."""
+    """For any record, columns have the same length and likes are between 0 and 1."""
     seen = build_impressions(slates, events)
     assert {len(column) for column in seen[:11]} == {len(seen.page)}
     assert ((seen.liked >= 0) & (seen.liked <= 1)).all()

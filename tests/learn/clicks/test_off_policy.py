@@ -30,14 +30,14 @@ TRUTH = float(TARGET @ VALUES)
 @pytest.mark.parametrize("estimate", [ips, snips, doubly_robust])
 @pytest.mark.parametrize("model", [VALUES, np.full(ACTIONS, 0.9)])
 def test_every_estimate_holds_the_truth(estimate: Estimator, model: np.ndarray) -> None:
-    """With enough decisions the interval holds the true value, also where the model is wrong."""
+    """With enough decisions the interval contains the true value, even if the model is wrong."""
     found = estimate(logged(4_000, TARGET, model))
     assert found.low <= TRUTH <= found.high
     assert found.said == ""
 
 
 def test_a_right_model_makes_the_estimate_steadier() -> None:
-    """The doubly robust interval is narrower than that of plain weights where the model is right."""
+    """If the model is right, the doubly robust interval is narrower than that of plain weights."""
     log = logged(4_000, TARGET, VALUES)
     assert doubly_robust(log).high - doubly_robust(log).low < ips(log).high - ips(log).low
 

@@ -60,7 +60,7 @@ def told(seen: Impressions) -> dict[str, OrderEstimate]:
 
 
 def test_estimates_hold_what_each_order_brings() -> None:
-    """All three ways, for all three orders; the model makes what few readers got narrower."""
+    """This holds for all three estimators and orders; the model narrows intervals with little data."""
     found = told(recorded(3000))
     assert list(found) == [RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS]
     for name, order in found.items():
@@ -73,7 +73,7 @@ def test_estimates_hold_what_each_order_brings() -> None:
 
 
 def test_few_readers_are_no_evidence() -> None:
-    """An order that too few got has no estimate; one that most got may have."""
+    """An order with too few visitors has no estimate; the most frequent one may have."""
     found = told(recorded(300))
     assert [found[name].robust.said for name in (RELEVANCE_ONLY, LEARNED_ONLY)] == [NOT_ENOUGH_DATA, NOT_ENOUGH_DATA]
     assert found[WITH_TRIALS].robust.said == ""
@@ -81,7 +81,7 @@ def test_few_readers_are_no_evidence() -> None:
 
 
 def test_where_nothing_was_tried_there_are_two_orders() -> None:
-    """Who might have been shown such pages and who might not had the same order, and count together."""
+    """Without trials, visitors with and without the right to them saw the same order, and count together."""
     seen = recorded(1200)
     found = estimate_orders(seen, np.ones(len(seen.page), bool), np.zeros(len(seen.page), bool))
     plain = sum(assign_group(mark) == RELEVANCE_ONLY for mark in seen.visitor_hashes)
@@ -98,11 +98,11 @@ def test_nothing_recorded_is_nothing_told() -> None:
 
 @given(st.text(max_size=20))
 def test_every_mark_has_a_group(mark: str) -> None:
-    """Whatever a record contains."""
+    """Any visitor hash belongs to a group."""
     assert assign_group(mark) in GROUP_SHARES
 
 
 def test_lots_fall_as_their_chances_say() -> None:
-    """Of many marks each group has its share."""
+    """Of many visitor hashes, each group has its share."""
     groups = [assign_group(f"{number * 2654435761:016x}") for number in range(5000)]
     assert all(abs(groups.count(name) / 5000 - chance) < 0.02 for name, chance in GROUP_SHARES.items())

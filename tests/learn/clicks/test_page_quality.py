@@ -9,7 +9,7 @@ from vedette.policy import rng_for
 
 
 def views(page: list[int], visitor: list[int], liked: list[float], *, address: list[int] | None = None) -> ResultViews:
-    """Views of today, each certainly looked at."""
+    """Return today's views, all certainly examined."""
     count = len(page)
     return ResultViews(
         np.array(page),
@@ -22,7 +22,7 @@ def views(page: list[int], visitor: list[int], liked: list[float], *, address: l
 
 
 def test_a_page_without_views_is_as_its_site_is() -> None:
-    """Of two unseen pages the one of the liked site is expected to be better."""
+    """Of two unseen pages, the one on the better-liked site is expected to be better."""
     seen = views([0] * 30 + [1] * 30, list(range(60)), [1.0] * 30 + [0.0] * 30)
     found = estimate_quality(seen, np.array([0, 1, 0, 1]), np.zeros(4, np.int64), 0.0)
     assert found.mean[2] > found.mean[3]
@@ -31,7 +31,7 @@ def test_a_page_without_views_is_as_its_site_is() -> None:
 
 
 def test_evidence_fades() -> None:
-    """The same likes a year ago move a page less than those of today."""
+    """Likes from a year ago move a page less than today's."""
     seen = views([0] * 10 + [1] * 10, list(range(20)), [1.0] * 10 + [0.0] * 10)
     one = np.zeros(2, np.int64)
     today, later = estimate_quality(seen, one, one, 0.0), estimate_quality(seen, one, one, 365.0)
@@ -40,7 +40,7 @@ def test_evidence_fades() -> None:
 
 @given(st.integers(1, 500), st.booleans())
 def test_one_actor_cannot_move_a_page(times: int, many_browsers: bool) -> None:  # noqa: FBT001 - drawn by hypothesis
-    """However often one visitor clicks it counts once; however many browsers an address has they count as three."""
+    """Repeated clicks of a visitor count once, and all browsers of an address count as three."""
     visitor = list(range(times)) if many_browsers else [0] * times
     found = cap_weights(views([0] * times, visitor, [1.0] * times, address=[0] * times))
     limit = 3.0 if many_browsers else 1.0
@@ -49,6 +49,6 @@ def test_one_actor_cannot_move_a_page(times: int, many_browsers: bool) -> None: 
 
 
 def test_people_of_their_own_count_in_full() -> None:
-    """Nothing is taken off where everyone comes once."""
+    """If everyone comes once, nothing is deducted."""
     visitor = rng_for(1, "test").permutation(50).tolist()
     assert cap_weights(views([0] * 50, visitor, [1.0] * 50)).weight.tolist() == [1.0] * 50

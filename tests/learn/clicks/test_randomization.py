@@ -37,12 +37,12 @@ def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impression
 
 
 def ratio(examined: Floats) -> float:
-    """How much less the lower of the two places is looked at."""
+    """Return how much less the lower of the two positions is examined."""
     return float(examined[7] / examined[2])
 
 
 def test_lots_correct_a_model_that_was_misled() -> None:
-    """With many showings by lot the two places are looked at as they truly are, relative to each other."""
+    """With many randomized results, both positions get their true relative examination probability."""
     found = correct_examination(shown_by_lot(30, 300), MISLED)
     assert abs(np.log(ratio(found) / ratio(TRUE))) < 0.25 < abs(np.log(ratio(MISLED) / ratio(TRUE)))
     others = np.delete(np.arange(10), [2, 7])
@@ -50,13 +50,13 @@ def test_lots_correct_a_model_that_was_misled() -> None:
 
 
 def test_few_showings_by_lot_correct_little() -> None:
-    """A handful of clicks hardly changes the evidence of thousands."""
+    """A few randomized clicks hardly change the evidence of thousands."""
     few = correct_examination(shown_by_lot(1, 12), MISLED)
     assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
 
 
 def test_what_relevance_put_there_says_nothing() -> None:
-    """Without lots, or where each page only ever stood at one place, the model stays as it is."""
+    """Without randomization, or if each page was only in one position, the model is unchanged."""
     by_lot = shown_by_lot(30, 300)
     certain = by_lot._replace(propensity=np.ones(len(by_lot.page)))
     assert np.array_equal(correct_examination(certain, MISLED), MISLED)

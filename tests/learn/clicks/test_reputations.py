@@ -19,7 +19,7 @@ def taught(record: tuple[list[SearchEvent], list[ClickEvent]], now_days: float =
 
 
 def test_few_clicks_teach_nothing() -> None:
-    """Below the threshold, and for many clicks of few people, there is no reputation at all."""
+    """Below the threshold, and for many clicks by few people, nothing is estimated."""
     record = made_record(PAGES, 40)
     assert sum(event.kind == "click" for event in record[1]) < MIN_CLICKS
     assert learn_reputations(build_impressions(*record), HOSTS, 3.0) is None
@@ -28,7 +28,7 @@ def test_few_clicks_teach_nothing() -> None:
 
 
 def test_better_pages_are_believed_to_be_better() -> None:
-    """With many clicks the order by belief is about that by quality, overall and for the query."""
+    """With many clicks, the estimated order is close to the true one, overall and for the query."""
     found = taught(made_record(PAGES, 3000))
     assert np.corrcoef(found.mean, list(PAGES.values()))[0, 1] > 0.97
     assert np.corrcoef(found.pair_mean, list(PAGES.values()))[0, 1] > 0.97

@@ -26,7 +26,7 @@ def seen_with(share: float) -> tuple[Impressions, Bools]:
 
 
 def verdict(share: float) -> RollbackGuard:
-    """What the guard says of such groups."""
+    """Return the guard's verdict on such groups."""
     seen, is_learned = seen_with(share)
     return update_guard(RollbackGuard(), compare_groups(seen, is_learned, np.ones(len(seen.page), bool)), 50.0)
 
@@ -37,7 +37,7 @@ def test_equal_groups_are_left_alone() -> None:
 
 
 def test_harm_is_seen_and_said() -> None:
-    """Clicks that are worth a third less end it for a week, with the reason."""
+    """If clicks are worth a third less, learning stops for a week, with the reason."""
     found = verdict(0.35)
     assert found.is_active(50.0)
     assert not found.is_active(50.0 + FALLBACK_S)
@@ -45,7 +45,7 @@ def test_harm_is_seen_and_said() -> None:
 
 
 def test_it_tries_again_with_new_evidence() -> None:
-    """After its week it compares only what came since."""
+    """After a week, only new data is compared."""
     held = RollbackGuard(100.0, 0.0, "quality per click fell")
     bad = GroupComparison(Arm(500, 900, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
     assert update_guard(held, bad, 50.0) == held
@@ -53,14 +53,14 @@ def test_it_tries_again_with_new_evidence() -> None:
 
 
 def test_few_people_say_nothing() -> None:
-    """However large the difference, a handful of people is no evidence."""
+    """However large the difference, a few people are not enough evidence."""
     few = GroupComparison(Arm(5, 90, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
     assert not few.is_enough
     assert update_guard(RollbackGuard(), few, 5.0) == RollbackGuard()
 
 
 def test_intervals_are_over_people() -> None:
-    """A hundred clicks of one person are not a hundred opinions: the interval has no end."""
+    """A hundred clicks by one person don't count as a hundred people, so the interval is unbounded."""
     seen, is_learned = seen_with(0.0)
     alone = seen._replace(visitor=np.zeros(len(seen.page), np.int64))
     found = compare_groups(alone, is_learned, np.ones(len(seen.page), bool))

@@ -1,4 +1,4 @@
-"""What counts as a change of a page, by each of the operator's four choices, and against the synthetic web's truth."""
+"""What counts as a change to a page, by each of the operator's four choices, and against the synthetic web's truth."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ TEXT = " ".join(
 
 
 def version(main: str, *, links: Sequence[int] = (), frame: str = "", blocks: Sequence[PlacedText] = ()) -> NewVersion:
-    """A version of a page by what it says."""
+    """Return a version of a page with this content."""
     sketch = build_sketch(shingle_text(main))
     mins = sketch.mins if sketch else b""
     body = xxhash.xxh3_128_digest(repr((main, list(links), frame, blocks)).encode())
@@ -52,7 +52,7 @@ def verdicts(old: NewVersion, new: NewVersion) -> dict[str, bool]:
 
 @given(st.text(), st.lists(st.integers(0, 9)), st.lists(st.tuples(st.integers(), st.text()), max_size=5))
 def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list[PlacedText]) -> None:
-    """By no rule, for any page."""
+    """An equal version is unchanged by every rule, for any page."""
     seen = version(main, links=links, blocks=blocks)
     for rule in RULES:
         change, kept = compare_versions(build_first_version(seen), seen, rule)
@@ -110,7 +110,7 @@ def watched(*versions: NewVersion) -> list[Change]:
 
 
 def test_a_rotating_box_is_no_change_and_no_share() -> None:
-    """Once learned; and the reason names it."""
+    """A learned rotating box doesn't count as changed text, and the reason mentions it."""
     last = watched(*(with_box(fetch) for fetch in range(0, 80_000, 11_111)))[-1]
     assert not last.changed
     assert last.share == 0.0
@@ -148,7 +148,7 @@ def test_many_links_are_estimated_from_a_bounded_sample() -> None:
 
 @given(st.binary(max_size=100), st.integers(0, 60))
 def test_a_torn_or_foreign_blob_is_no_blob(noise: bytes, cut: int) -> None:
-    """The comparison goes on as if nothing had been learned."""
+    """The comparison continues as if nothing had been learned."""
     old, new = with_box(1), with_box(2)
     kept = build_first_version(old)
     bare = compare_versions(StoredVersion(*_but_blob(kept), b""), new)
@@ -168,7 +168,7 @@ def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
     assert change.share == 0.0
 
 
-# The made web knows when its texts changed; its pages are cut into blocks here by the names and classes around them.
+# The synthetic web knows when its texts changed; pages are cut into blocks here by the names and classes around them.
 
 
 def place_of(node: LexborNode) -> int:
@@ -182,7 +182,7 @@ def place_of(node: LexborNode) -> int:
 
 
 def read(url: str, body: bytes, judged: str) -> NewVersion:
-    """A page of the made web, with the blocks of its main or whole text."""
+    """A page of the synthetic web, with the blocks of its main or whole text."""
     tree = LexborHTMLParser(body)
     whole, main = (tree.css(name)[0].text(separator=" ") for name in ("body", "main"))
     sketch = build_sketch(shingle_text(main))

@@ -44,28 +44,28 @@ def fetched(*pages: list[PlacedText]) -> list[BoxComparison]:
 
 
 def test_a_box_that_turns_every_time_is_learned() -> None:
-    """The first changes count, since no one can know; later ones are the box's, and nothing steady changed."""
+    """The first changes count, because the box isn't known yet; later ones are attributed to the box."""
     turns = fetched(*(page(fetch) for fetch in range(8)))
     assert turns[0].steady_changes == 1
     assert all((seen.steady_changes, seen.box_changes) == (0, 1) for seen in turns[3:])
 
 
 def test_an_edit_beside_a_turning_box_counts() -> None:
-    """What the page itself says changes in one fetch, while the box turns as always."""
+    """A change of the page's own text counts even while the box rotates."""
     *_, edited, after = fetched(*(page(fetch) for fetch in range(6)), page(6, version=1), page(7, version=1))
     assert (edited.steady_changes, edited.box_changes) == (1, 1)
     assert (after.steady_changes, after.box_changes) == (0, 1)
 
 
 def test_a_box_whose_place_has_a_new_name_each_time_is_learned() -> None:
-    """Coming and going is learned as a whole: some boxes carry a new class on every fetch."""
+    """A box with a new class on every fetch is learned as a whole."""
     turns = fetched(*(page(fetch, place=100 + fetch) for fetch in range(8)))
     assert turns[0].steady_changes
     assert all((seen.steady_changes, seen.box_changes) == (0, 1) for seen in turns[4:])
 
 
 def test_a_live_ticker_has_no_box() -> None:
-    """Where most of the text is new each time, the page is what turns, and every version is a change."""
+    """If most of the text changes each time, there is no box, and every version is a change."""
     turns = fetched(*([(MENU, "Home"), (ARTICLE, article(fetch))] for fetch in range(10)))
     assert all(seen.steady_changes == 1 for seen in turns)
 
@@ -78,7 +78,7 @@ def test_a_large_part_that_changes_daily_is_content() -> None:
 
 
 def test_a_box_that_stood_still_is_content_again() -> None:
-    """After many fetches on which it stayed, its next change is news."""
+    """After many fetches without a change, the next change of a former box counts."""
     turning = [page(fetch) for fetch in range(10)]
     still = [page(10)] * 20
     assert fetched(*turning, *still, page(11))[-1].steady_changes == 1
@@ -96,14 +96,14 @@ def test_the_same_bytes_are_evidence_of_standing_still() -> None:
 
 
 def test_digits_do_not_turn_a_place() -> None:
-    """A counter is no change of its place."""
+    """A counter doesn't count as a change of its block."""
     (seen,) = fetched([(MENU, "7 readers today")], [(MENU, "1,204 readers today")])
     assert (seen.steady_changes, seen.box_changes) == (0, 0)
 
 
 @given(BLOCKS, BLOCKS)
 def test_records_stay_small_and_survive_packing(before: list[PlacedText], after: list[PlacedText]) -> None:
-    """Whatever a page does, there are few records of ten bytes, and unpacking gives them back."""
+    """For any page there are few records of ten bytes, and they survive packing."""
     records = compare_boxes(compare_boxes({}, before).records, after).records
     assert len(records) <= MAX_PLACES
     assert len(pack_records(records)) == 10 * len(records)
@@ -119,7 +119,7 @@ def test_an_equal_page_has_no_turned_place(blocks: list[PlacedText]) -> None:
 
 @given(st.binary(max_size=700), BLOCKS)
 def test_foreign_bytes_are_read_as_something_harmless(packed: bytes, blocks: list[PlacedText]) -> None:
-    """Records that no one wrote may be wrong; they do not raise, and what follows is packable."""
+    """Invalid records don't raise, and the result can be packed."""
     records: dict[int, PlaceRecord] = unpack_records(packed)
     assert (
         unpack_records(pack_records(compare_boxes(records, blocks).records)) == compare_boxes(records, blocks).records

@@ -55,7 +55,7 @@ def test_visible_text(markup: str, text: str) -> None:
 )
 @pytest.mark.parametrize("after", ["<p>after</p>", "<div>after</div>"])
 def test_hidden_text(hidden: str, after: str) -> None:
-    """What a reader does not see is no text of the page, but it is counted; what follows it is seen."""
+    """Hidden text isn't part of the page but is counted, and the text after it is visible."""
     page = parse_page(f"<p>before</p>{hidden}{after}")
     assert (page.text, page.hidden_words) == ("before\nafter", 2)
 
@@ -75,7 +75,7 @@ def test_hidden_text(hidden: str, after: str) -> None:
     ],
 )
 def test_boilerplate_goes(around: str) -> None:
-    """Menus, notices and lists of links are visible but no content, whether named as such or only made so."""
+    """Menus, notices and link lists are visible but not content, whether marked by name or only by structure."""
     page = parse_page(f"{around.format(MENU)}<h2>News</h2><p>{PROSE}</p>{around.format(MENU)}")
     assert page.main == f"News\n{PROSE.strip()}"
     assert "Entry 3" in page.text
@@ -99,7 +99,7 @@ def test_content_stays(markup: str, kept: str) -> None:
 
 
 def test_main_element_is_preferred() -> None:
-    """Prose outside of what the author marks as content does not count, if enough is inside."""
+    """Text outside of what the author marks as content doesn't count if enough is inside."""
     assert main(f"<p>Elsewhere. {PROSE}</p><main><p>{PROSE}</p></main>") == PROSE.strip()
     assert "Elsewhere" in main(f"<p>Elsewhere. {PROSE * 9}</p><main><p>Very little here.</p></main>")
 
@@ -116,14 +116,14 @@ def test_main_element_is_preferred() -> None:
     ],
 )
 def test_what_is_left_open_does_not_swallow_the_page(markup: str) -> None:
-    """A menu that is never closed ends where content begins, or is judged by what it holds."""
+    """An unclosed menu ends where content begins, or is judged by what it contains."""
     content = main(markup)
     assert PROSE.strip() in content
     assert "Home" not in content
 
 
 def test_without_prose() -> None:
-    """Where nothing is prose, the little that there is counts; a page of links alone is its own content."""
+    """Without prose, all of the little text counts; a page of links only is its own content."""
     assert main(f"<nav>{MENU}</nav><p>Closed today") == "Closed today"
     page = parse_page(f"<ul>{MENU}</ul>")
     assert page.main == page.text
@@ -150,12 +150,12 @@ def test_without_prose() -> None:
     ],
 )
 def test_links(markup: str, link: Link) -> None:
-    """A link has its words, or those for its picture; each address comes once, vouched for if it is once."""
+    """A link has its text or that of its image; each URL appears once, followed if any of its links may be."""
     assert parse_page(markup).links == (link,)
 
 
 def test_links_end_where_others_begin() -> None:
-    """A link that was left open is over when the next begins."""
+    """An unclosed link ends where the next one begins."""
     assert [link.text for link in parse_page("<a href=/a>one<a href=/b>two</a>three").links] == ["one", "two"]
 
 
@@ -228,7 +228,7 @@ def test_what_a_page_says_of_itself() -> None:
     ],
 )
 def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
-    """A page that sends its readers elsewhere says when and where; one that only loads itself again does not."""
+    """A page that redirects says when and where; one that reloads itself does not."""
     assert parse_page(f'<meta http-equiv=refresh content="{content}">').refresh == refresh
 
 
@@ -257,7 +257,7 @@ def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
     ],
 )
 def test_a_page_that_is_empty_without_scripts(markup: str, needs: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Next to no words for its size, and a script that would bring them: such a page is known by that."""
+    """A page with almost no words for its size, and a script that would add them, is detected."""
     assert parse_page(markup).needs_script is needs
 
 
@@ -272,7 +272,7 @@ def test_a_page_that_is_empty_without_scripts(markup: str, needs: bool) -> None:
     ],
 )
 def test_a_page_whose_text_is_in_a_template(wrapped: str) -> None:
-    """It is read, with its headings and links; an address that a script would fill in is none."""
+    """Text in a template is read, with its headings and links; URLs that a script would fill in are skipped."""
     text = (
         f"<h1>Almonds</h1><p>{PROSE * 3} <a href=/figs>Figs</a> <a href='/{{{{version}}}}/x'>no</a> in {{{{year}}}}</p>"
     )
@@ -294,7 +294,7 @@ def test_a_page_whose_links_are_in_a_template() -> None:
 
 
 def test_links_that_scripts_write_are_not_links_of_the_page() -> None:
-    """Markup within a program does not make a page need its script, nor does a template beside the page's own text."""
+    """Markup inside a script, or a template next to the page's own text, doesn't mean that it needs JavaScript."""
     link = "<a href='/${version}/x'>x</a>"
     for markup in (
         f"<p>{PROSE * 3}</p><script>show(`{link}`)</script>",
@@ -313,7 +313,7 @@ def test_links_that_scripts_write_are_not_links_of_the_page() -> None:
     ids=["a page with text of its own", "a control", "data"],
 )
 def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
-    """Where a page has text of its own, or a template is mostly places to fill in, it is left out."""
+    """A template is ignored if the page has its own text, or if it is mostly placeholders."""
     page = parse_page(f"<p>{OWN_TEXT}</p>{template}<script src=a></script>")
     assert page.main == OWN_TEXT.strip()
 
@@ -321,5 +321,55 @@ def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
 def test_an_empty_page() -> None:
     """Nothing is a page too."""
     assert parse_page("") == Page(
-        "", "", "", (), (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, *[False] * 3
+        "", "", "", (), (), (), None, None, None, (), (), (), (), (), (), "", "", 0, 0, *[False] * 3
     )
+
+
+LONG = "This is a sentence of the article that is long enough to be taken for prose by anybody who reads it closely."
+
+
+def test_comments_marked_up_as_articles_are_not_the_page() -> None:
+    """The text of a post counts even if only its comments are articles."""
+    comments = "".join(f'<article class="comment"><p>I agree, and {LONG} {number}</p></article>' for number in range(5))
+    page = parse_page(f"<div id=post><h1>Post</h1><p>{LONG}</p><p>{LONG} More.</p></div>{comments}")
+    assert page.main == f"Post\n{LONG}\n{LONG} More."
+
+
+def test_a_suspect_class_around_the_whole_text() -> None:
+    """A container that holds most of the prose is content; one inside it may still be suspect."""
+    menu = '<div class="sidebar"><p>Subscribe to us today.</p></div>'
+    page = parse_page(f"<div class='theme-sidebar-left'><p>{LONG}</p><p>{LONG} Two.</p>{menu}</div>")
+    assert page.main == f"{LONG}\n{LONG} Two."
+
+
+def test_articles_after_the_page_s_own() -> None:
+    """The first large article is the page; longer ones may follow that belong to other pages."""
+    first, second = f"<p>{LONG}</p><p>{LONG} Two.</p>", f"<p>{LONG} Three.</p><p>{LONG} Four.</p><p>{LONG} Five.</p>"
+    page = parse_page(f"<main><article>{first}</article><article>{second}</article></main>")
+    assert page.main == f"{LONG}\n{LONG} Two."
+
+
+def test_captions_dates_and_buttons() -> None:
+    """Short text outside of paragraphs is not main text where paragraphs have it all; next to code it is."""
+    image = "<img src=a.png><div>A tower at night, seen from the river. Photo: Ann Example</div>"
+    text = f"<p>{LONG}</p>{image}<p>{LONG} Two.</p>"
+    code = "<figure><figcaption>Listing 1: a loop</figcaption><pre>while True: pass</pre></figure>"
+    page = parse_page(f"<h1>Title</h1><div>3 min read</div>{text}<div>Share</div>{code}")
+    assert page.main == f"Title\n{LONG}\n{LONG} Two.\nListing 1: a loop\nwhile True: pass"
+
+
+def test_items_with_links() -> None:
+    """Items of a list that are partly links are text; those that are only links are a menu."""
+    items = "".join(f"<li><a href=/{n}>Option {n}</a> sets how many there are</li>" for n in range(4))
+    menu = "".join(f"<li><a href=/{n}>Chapter number {n}</a></li>" for n in range(4))
+    page = parse_page(f"<p>{LONG}</p><ul>{items}</ul><p>{LONG} Two.</p><ul>{menu}</ul>")
+    assert "Option 3 sets how many there are" in page.main
+    assert "Chapter" not in page.main
+
+
+def test_text_that_a_script_reveals() -> None:
+    """Hidden paragraphs count if they are nearly all of the page, not if they are an addition."""
+    hidden = "".join(f"<p>{LONG} {number}</p>" for number in range(12))
+    assert f"{LONG} 11" in parse_page(f"<h1>News</h1><div hidden>{hidden}</div>").main
+    addition = f"<div hidden>{hidden.replace('This', 'That')}</div>"
+    assert "That is" not in parse_page(f"<h1>News</h1>{hidden}{addition}").main

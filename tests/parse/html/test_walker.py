@@ -78,7 +78,7 @@ def test_links_in_order_and_once() -> None:
 
 @pytest.mark.parametrize("rel", ["nofollow", "NOFOLLOW", "me nofollow", "\tnofollow\n"])
 def test_nofollow(rel: str) -> None:
-    """A link that its author does not vouch for is left out; a word that only contains the word is another word."""
+    """Links with ``nofollow`` are left out; a word that only contains "nofollow" doesn't count."""
     assert links(f"<a href=/a rel='{rel}'><a href=/b rel='x-nofollow me'>") == ("/b",)
 
 
@@ -137,14 +137,14 @@ def test_the_links_are_those_of_a_full_parser(text: str) -> None:
     ids=lambda text: text[:12],
 )
 def test_a_hundred_thousand_of_anything(text: str) -> None:
-    """Deep nesting, many links and unfinished markup are read to the end, in time that grows with length alone."""
+    """Deep nesting, many links and unclosed markup are parsed completely in linear time."""
     reading = parse_page(text + "'\"></a></script></title>--></svg>")
     assert len(reading.links) <= 1
     assert len(reading.robots_meta) < MANY
 
 
 def test_formatting_that_explodes_in_a_tree() -> None:
-    """Paragraphs that would reopen thousands of formatting elements each cost what they weigh."""
+    """Paragraphs that would reopen thousands of formatting elements take time in proportion to their size."""
     opened = "".join(f"<font size={number}>" for number in range(MANY))
     assert links(f"<p>{opened}{'<p>x' * MANY}<a href=/end>") == ("/end",)
 
@@ -158,7 +158,7 @@ def test_the_number_of_links_is_bounded() -> None:
 
 
 def test_lengths_are_bounded() -> None:
-    """No title or link of a stranger is kept at any length; its neighbors are."""
+    """Overlong titles and links are dropped, and their neighbors kept."""
     reading = parse_page(f"<title>{'x' * MANY}</title><a href=/{'x' * MANY}><a href=/b>")
     assert 100 <= len(reading.title) < MANY
     assert [link.href for link in reading.links] == ["/b"]
@@ -172,7 +172,7 @@ def strings_of(value: object) -> list[str]:
 
 
 def is_clean(page: Page) -> bool:
-    """Whether all of a page can be written down."""
+    """Check whether all of a page can be serialized."""
     strings = [text for field in fields(page) for text in strings_of(getattr(page, field.name))]
     return all("\0" not in text and text == text.encode(errors="replace").decode() for text in strings)
 
@@ -190,7 +190,7 @@ def test_surrogates_and_nul() -> None:
     | st.lists(st.sampled_from(PIECES)).map("".join)
 )
 def test_any_text_can_be_read(text: str) -> None:
-    """Nothing that a page says is an error, everything read off it can be kept, and it is no longer than the page."""
+    """Any text is parsed without an error, and the result is storable and no longer than the page."""
     page = parse_page(text)
     assert is_clean(page)
     assert len(page.main) <= len(page.text) <= len(text)
@@ -225,13 +225,13 @@ TIDY = [
 
 
 def untidy(piece: str) -> str:
-    """A tag in capital letters, with a space before its end; anything else as it is."""
+    """Rewrite a tag in capitals, with a space before its end; leave anything else alone."""
     return re.sub(r"^<(/?\w+)(.*)>$", lambda tag: f"<{tag[1].upper()}{tag[2]} >", piece)
 
 
 @given(st.lists(st.sampled_from(TIDY)))
 def test_the_way_of_writing_does_not_matter(pieces: list[str]) -> None:
-    """Most tags are tidy and read by shorter ways; the same tags written otherwise say the same."""
+    """Tidy tags take a faster path with the same result."""
     assert parse_page("".join(map(untidy, pieces))) == parse_page("".join(pieces))
 
 
@@ -242,7 +242,7 @@ def test_any_number_of_references(written: str, sign: str) -> None:
 
 
 def calls(read: Callable[[str], object], text: str) -> int:
-    """How many functions, those written in C included, are called to read a text."""
+    """Count the function calls, including those in C, that parsing a text takes."""
     count = 0
 
     def counting(_frame: FrameType, event: str, _argument: Any) -> None:
@@ -318,7 +318,7 @@ def test_twice_the_text_is_at_most_twice_the_work(shape: str, read: Callable[[st
 
 
 def test_lists_are_bounded() -> None:
-    """Nothing that a page can say thousands of times is kept as often."""
+    """Lists in the result are bounded, however often a page repeats their items."""
     said = "<h2>x</h2><meta name=date content=x><time datetime=x><link rel=alternate hreflang=a href=b>"
     data = "<script type=application/ld+json>{}</script>"
     page = parse_page((said + data) * 5000)
@@ -327,13 +327,13 @@ def test_lists_are_bounded() -> None:
 
 
 def test_a_page_of_millions_of_tags_is_read_in_part() -> None:
-    """The first tags of a page that has no end of them are read; the rest is left, and the page is still a page."""
+    """The first tags of a page with millions of them are parsed; the rest is ignored."""
     page = parse_page("<p>first" + "<i>" * 1_500_000 + "<p>last")
     assert page.text == "first"
 
 
 def test_megabytes_in_one_tag() -> None:
-    """A tag of megabytes is read over, and the page goes on behind it."""
+    """A tag of megabytes is skipped, and the text after it is read."""
     page = parse_page(f"<div {'x=1 ' * 1_000_000} class='{'nav ' * 100_000}'><p>Here the page goes on.</div>")
     assert page.text == "Here the page goes on."
 

@@ -37,7 +37,7 @@ def kind_of(objection: Objection | None) -> RejectReason | None:
 
 
 def test_an_ordinary_page_is_worth_indexing() -> None:
-    """Nothing speaks against it."""
+    """An ordinary page has no objections."""
     assert find_objection(GOOD) is None
 
 
@@ -48,14 +48,14 @@ def test_every_objection_is_raised_by_its_page(kind: RejectReason) -> None:
 
 
 def test_a_reason_says_what_it_rests_on() -> None:
-    """The operator reads which page it copies, and which signs speak of spam."""
+    """The reason names the original page of a copy, or the signs of spam."""
     assert "https://example.org/a" in str(find_objection(BAD[RejectReason.COPY]))
     assert "one word; many hosts" in str(find_objection(BAD[RejectReason.SPAM]))
 
 
 @given(PAGES)
 def test_overruling_reveals_the_next_objection_and_in_the_end_none(page: PageQuality) -> None:
-    """One overruled name removes that objection and no other."""
+    """Overruling an objection removes it and no other."""
     overruled: list[RejectReason] = []
     for objection in list_objections(page):
         assert kind_of(find_objection(page, overruled)) is objection.kind
@@ -64,12 +64,12 @@ def test_overruling_reveals_the_next_objection_and_in_the_end_none(page: PageQua
 
 
 def test_a_directory_of_links_is_no_thin_page() -> None:
-    """Few words of its own, but it leads somewhere."""
+    """A page with few words and many links is not thin."""
     assert find_objection(PageQuality(words=12, letters=70, onward_links=40)) is None
 
 
 def test_one_sentence_under_a_title_is_an_answer() -> None:
-    """A room with its seats is found by its name; a stub that says less than that is not, nor text without a title."""
+    """A short text under a title is enough; less, or text without a title, is thin."""
     room = PageQuality(words=12, letters=70, onward_links=1)
     assert find_objection(replace(room, is_titled=True)) is None
     assert find_objection(room) is not None

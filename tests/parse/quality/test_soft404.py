@@ -56,20 +56,20 @@ THERE = [
 
 
 def words_of(text: str) -> int:
-    """As a page's reader counts them."""
+    """Count words as the page's reader does."""
     return len(text.split())
 
 
 @pytest.mark.parametrize("title", MISSING)
 def test_a_short_page_that_says_so_is_missing(title: str) -> None:
-    """In its title or in its first heading, in the languages that people write, whatever the site adds to it."""
+    """A title or first heading that says "not found" counts, in many languages and with any addition by the site."""
     assert find_missing_notice(title, [], SORRY, words_of(SORRY))
     assert find_missing_notice("Example", [title], SORRY, words_of(SORRY))
 
 
 @pytest.mark.parametrize("title", MISSING)
 def test_a_long_page_is_there_whatever_its_title(title: str) -> None:
-    """An article about missing pages has something to say."""
+    """A long article about missing pages is not missing."""
     assert find_missing_notice(title, [title], ARTICLE, words_of(ARTICLE)) is None
 
 
@@ -81,13 +81,13 @@ def test_a_short_page_with_another_title_is_there(title: str) -> None:
 
 
 def test_a_list_of_changes_may_speak_of_what_was_not_found() -> None:
-    """Neither its later headings nor its text make a page a missing one."""
+    """Neither later headings nor the text make a page count as missing."""
     text = "Fixed a crash when the configuration was not found. The error is shown now. Sorting is stable."
     assert find_missing_notice("Changes in version 2", ["Changes", "Not found"], text, words_of(text)) is None
 
 
 def test_a_very_short_text_may_say_it_in_a_sentence() -> None:
-    """Some sites give their error pages the title of the site."""
+    """Some sites give their error pages the site's title."""
     text = "We are sorry. The page that you are looking for could not be found."
     assert find_missing_notice("Example Ltd", ["Example Ltd"], text, words_of(text))
 
@@ -101,10 +101,10 @@ def test_the_reason_quotes_the_page() -> None:
 
 @given(st.text(), st.lists(st.text(), max_size=3), st.text(), st.integers(0, 200))
 def test_no_text_makes_it_fail(title: str, headings: list[str], main: str, words: int) -> None:
-    """Whatever a page says, the answer is a reason or none."""
+    """For any text, the result is a reason or none."""
     assert find_missing_notice(title, headings, main, words) != ""
 
 
 def test_a_hostile_title_is_read_only_so_far() -> None:
-    """A megabyte of beginnings of sayings is as good as a short one; it ends."""
+    """A megabyte of partial phrases takes no longer than a short title."""
     assert find_missing_notice("page " * 200_000, ["page " * 200_000], "page " * 50, 50) is None

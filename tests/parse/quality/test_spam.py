@@ -73,26 +73,26 @@ SPAM = {
 
 @pytest.mark.parametrize("name", sorted(HAM))
 def test_an_honest_page_is_let_through(name: str) -> None:
-    """Refrains, tables, lists, listings and legal notices repeat themselves for honest reasons."""
+    """Refrains, tables, lists, code and legal notices repeat themselves for good reasons."""
     assert score_spam(HAM[name]).score < 0.5, score_spam(HAM[name])
 
 
 @pytest.mark.parametrize("name", sorted(SPAM))
 def test_spam_is_seen_and_named(name: str) -> None:
-    """Each kind gets a high score and at least one reason in words."""
+    """Each kind of spam gets a high score and at least one reason."""
     found = score_spam(SPAM[name])
     assert found.score >= 0.5, (found, SPAM[name])
     assert found.reasons
 
 
 def test_every_spam_page_scores_above_every_honest_one() -> None:
-    """The two kinds are apart, whatever the threshold between them."""
+    """Every spam page scores above every honest one."""
     honest = max(score_spam(signs).score for signs in HAM.values())
     assert honest < min(score_spam(signs).score for signs in SPAM.values())
 
 
 def test_links_from_elsewhere_speak_for_a_page() -> None:
-    """A portal that links to many hosts of its own is known by those who link to it."""
+    """A portal with links to many hosts is recognized by the links to it."""
     alone = extract_features("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=0)
     known = extract_features("a.farm.test", "Best", PROSE[:300], 50, 0, FARM_LINKS, foreign_inlinks=100)
     assert score_spam(known).score < score_spam(SPAM["farm"]).score < score_spam(alone).score
@@ -100,7 +100,7 @@ def test_links_from_elsewhere_speak_for_a_page() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.feature)
 def test_more_of_a_sign_is_never_less_spam(rule: SpamRule) -> None:
-    """Every rule names a sign that exists, and counts upwards."""
+    """Every rule uses an existing sign, and more of a sign never lowers the score."""
     assert isinstance(getattr(SpamFeatures(), rule.feature), int | float)
     logits = [rule.compute_logits(value / 4) for value in range(80)]
     assert logits == sorted(logits)
@@ -109,7 +109,7 @@ def test_more_of_a_sign_is_never_less_spam(rule: SpamRule) -> None:
 
 @pytest.mark.parametrize("before", [0, 40, 100, 130])
 def test_what_begins_honestly_may_be_stuffed(before: int) -> None:
-    """A first sentence or two of prose do not hide a stuffed text from a glance."""
+    """One or two honest sentences don't hide a keyword-stuffed text."""
     signs = extract_features(HOST, "Watches", PROSE[:before] + STUFFED * 30, 390, 0, OWN)
     assert signs.top_share > 0.2
     assert signs.pair_share > 0.5
@@ -140,7 +140,7 @@ PAIRS = st.lists(st.tuples(st.text(max_size=40) | st.from_regex(r"(https?:)?//[^
 
 @given(st.text(), st.text(), st.text(), st.integers(0, 10**6), st.integers(0, 10**6), PAIRS)
 def test_no_page_makes_it_fail(host: str, title: str, main: str, words: int, hidden: int, links: Links) -> None:
-    """Whatever a page contains, the score is a number from 0 to 1, and every share a share."""
+    """For any page, the score and all shares are between 0 and 1."""
     signs = extract_features(host, title, main, words, hidden, links)
     assert 0 <= score_spam(signs).score <= 1
     assert isfinite(signs.word_letters)
@@ -148,7 +148,7 @@ def test_no_page_makes_it_fail(host: str, title: str, main: str, words: int, hid
 
 
 def made_score(world: SyntheticWorld, url: str) -> float:
-    """The score of a page of the made web."""
+    """The score of a page of the synthetic web."""
     host, _, path = url.removeprefix("http://").partition("/")
     page = parse_page(world.reply(WorldRequest(host, f"/{path}"), world.start_s).body.decode())
     links = [(link.href, link.text) for link in page.links]

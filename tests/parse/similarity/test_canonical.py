@@ -56,7 +56,7 @@ def test_the_first_step_that_differs_decides(winner: Member, loser: Member, word
 
 @given(MEMBERS, st.data())
 def test_the_order_of_members_is_no_matter(members: list[Member], data: st.DataObject) -> None:
-    """The same member is chosen for the same reason."""
+    """The order of pages doesn't change the choice or its reason."""
     others = data.draw(st.permutations(members))
     present = data.draw(URLS)
     (one, why), (other, likewise) = choose_canonical(members, present), choose_canonical(others, present)
@@ -80,7 +80,7 @@ def test_the_present_one_stays_unless_something_weighty_speaks_against_it() -> N
 
 
 def test_a_stranger_cannot_take_a_pages_place() -> None:
-    """However many copies another site has, and however well they are dressed, they speak only among themselves."""
+    """Copies on another site, however many and however well presented, don't displace the page."""
     original = Member(f"{SITE}/x?a=1", in_links=3)
     thief = "https://b.example/x"
     copies = [Member(thief, thief, redirects=9), *(Member(f"{thief}/{n}", thief) for n in range(20))]
@@ -88,7 +88,7 @@ def test_a_stranger_cannot_take_a_pages_place() -> None:
 
 
 def test_a_page_may_yield_to_another_site() -> None:
-    """A reprint that names the original as its canonical gives way, though more links lead to it."""
+    """A reprint that names the original as canonical gives way, even with more links to it."""
     reprint = Member("https://b.example/reprint", f"{SITE}/x", in_links=99)
     place, reason = choose_canonical([reprint, Member(f"{SITE}/x")])
     assert place == 1

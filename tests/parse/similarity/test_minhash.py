@@ -37,7 +37,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def pair(rng: np.random.Generator, union: int, common: int) -> tuple[WideHashes, WideHashes]:
-    """Two sets with this many members together and this many in both; the rest is divided evenly."""
+    """Return two sets with this many members together and this many in common, the rest divided evenly."""
     members = rng.integers(0, 2**64, union, dtype=np.uint64)
     middle = common + (union - common) // 2
     return members[:middle], np.concatenate((members[:common], members[middle:]))
@@ -102,7 +102,7 @@ def test_any_numbers_have_a_sketch(numbers: list[int]) -> None:
 
 
 def test_short_texts_are_told_apart() -> None:
-    """Among texts of one to ten words in which nothing is common, no two look even a third alike."""
+    """Of texts of one to ten words without a common word, no two appear even a third alike."""
     rng = np.random.default_rng(3)
     texts = []
     for number in range(400):

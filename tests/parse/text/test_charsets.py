@@ -44,7 +44,7 @@ SENTENCES = {
     ],
 )
 def test_the_first_that_speaks_is_believed(body: bytes, content_type: str, charset: str, source: str) -> None:
-    """Byte-order mark, header, page, content, default: in this order, and the answer says which it was."""
+    """The order is byte-order mark, header, page, content, default, and the result says which one applied."""
     decoded = decode_page(body, content_type)
     assert (decoded.charset, decoded.source) == (charset, source)
 
@@ -75,14 +75,14 @@ def test_the_first_that_speaks_is_believed(body: bytes, content_type: str, chars
     ],
 )
 def test_the_page_declares_its_charset(head: bytes) -> None:
-    """A declaration is found however it is written, and nothing that only looks like one is taken for it."""
+    """A declaration is found in any notation, and lookalikes are ignored."""
     decoded = decode_page(head + b"\xc2\xc9\xc2\xcc\xc9\xcf", "text/html")
     assert (decoded.charset, decoded.source) == ("koi8-r", "page")
     assert decoded.text.endswith("библио")
 
 
 def test_a_declaration_behind_a_long_comment_counts() -> None:
-    """A browser starts again when it meets one behind the kilobyte that it looks through first."""
+    """Like a browser, the parser starts over if a declaration comes after the first kilobyte."""
     decoded = decode_page(
         b"<!--" + b"x" * 1100 + b"--><head><meta charset=windows-1251><title>\xcf\xf0</title>", "text/html"
     )
@@ -152,7 +152,7 @@ def test_an_xml_declaration_in_utf_16_is_seen_without_a_mark() -> None:
 )
 @pytest.mark.parametrize("repeats", [1, 300])
 def test_undeclared_text_is_recognised(language: str, codec: str, repeats: int) -> None:
-    """The charset of a bare sentence is guessed, and so is that of a long page full of markup."""
+    """The charset of a bare sentence is detected, and so is that of a long page full of markup."""
     page = f'<div class="box"><p id="first">{SENTENCES[language]}</p><a href="/x/y">link</a></div>' * repeats
     decoded = decode_page(page.encode(codec), "text/html")
     assert (decoded.text, decoded.source) == (page, "content")
@@ -202,7 +202,7 @@ def test_a_half_character_swallows_no_markup(label: str) -> None:
 
 @given(st.binary(max_size=3000), st.text(max_size=60))
 def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
-    """Whatever comes is decoded to text that can be written down again."""
+    """Any bytes are decoded to text that can be encoded again."""
     decode_page(body, content_type).text.encode()
 
 
@@ -218,6 +218,6 @@ def test_no_broken_page_is_an_error(body: bytes, start: bytes, label: str) -> No
 
 @given(st.text(max_size=300))
 def test_declared_utf_8_comes_back(text: str) -> None:
-    """What was written in UTF-8 and says so is read as it was written."""
+    """Text declared as UTF-8 and encoded in it is decoded without loss."""
     page = f"<meta charset=utf-8>{text}"
     assert decode_page(page.encode("utf-8", "replace"), "text/html").text == page.encode("utf-8", "replace").decode()

@@ -89,15 +89,42 @@ def test_a_day_is_its_first_moment(text: str) -> None:
     ],
 )
 def test_what_is_no_date_is_not_there(text: str) -> None:
-    """Half dates, durations, impossible ones and those that mean two different days tell nothing."""
+    """Incomplete, impossible and ambiguous dates and durations are ignored."""
     assert published(text) is None
 
 
 @given(MOMENTS, ZONES)
-def test_any_moment_in_any_zone_comes_back(moment: datetime, zone: timezone) -> None:
-    """ISO 8601 with an offset names one moment, wherever it was written."""
-    aware = moment.replace(tzinfo=UTC)
-    assert published(aware.astimezone(zone).isoformat()) == aware.timestamp()
+def test_the_day_stays_as_written_in_any_zone(moment: datetime, zone: timezone) -> None:
+    """A date with an offset keeps its day, and is the same moment unless that is another day in UTC."""
+    local = moment.replace(tzinfo=UTC).astimezone(zone)
+    found = published(local.isoformat())
+    assert found is not None
+    assert datetime.fromtimestamp(found, UTC).date() == local.date()
+    assert found == local.timestamp() or local.astimezone(UTC).date() != local.date()
+
+
+@pytest.mark.parametrize(
+    ("line", "published_day", "modified_day"),
+    [
+        ("15 November 2026", 15, None),
+        ("By Ann Example | November 15, 2026 | 4 min read", 15, None),
+        ("Published 14.11.2026, 10:12. Updated 15.11.2026", 14, 15),
+        ("Last modified: 2026-11-15", None, 15),
+        ("03/04/2026", None, None),
+        ("Version 2026.1 of 12 parts", None, None),
+        ("31 February 2026", None, None),
+    ],
+)
+def test_dates_that_readers_see(line: str, published_day: int | None, modified_day: int | None) -> None:
+    """A line next to the heading dates a page that says nothing to programs; after "updated" it is a change."""
+    found = find_dates([], [], PLAIN_URL, "", NOW_S, [line])
+    days = [seconds and datetime.fromtimestamp(seconds, UTC).day for seconds in (found.published_s, found.modified_s)]
+    assert days == [published_day, modified_day]
+
+
+def test_what_a_page_says_to_programs_comes_first() -> None:
+    """A visible date is used only if metadata and URL have none: it may belong to something else."""
+    assert find_dates([("date", "2026-11-15")], [], PLAIN_URL, "", NOW_S, ["1 May 2020"]).published_s == MIDNIGHT_S
 
 
 @given(
@@ -159,18 +186,18 @@ def test_a_url_may_hold_the_day(path: str, found: bool) -> None:  # noqa: FBT001
 
 @pytest.mark.parametrize("untrue", ["2026-11-18", "2126-11-15", "1989-12-31", "1970-01-01T00:00:00Z", "0001-01-01"])
 def test_what_cannot_be_true_gives_way_to_the_next(untrue: str) -> None:
-    """Dates ahead of us or before the web are mistakes; a weaker but possible word is taken instead."""
+    """Dates in the future or before the web are errors, and a weaker but possible one is used instead."""
     dates = find_dates([("article:published_time", untrue), ("date", "2026-11-15")], [], PLAIN_URL, untrue, NOW_S)
     assert dates == PageDates(MIDNIGHT_S, None, "meta")
 
 
 def test_tomorrow_is_still_believed() -> None:
-    """Somewhere it is already tomorrow: a day's lead is a zone, not a lie."""
+    """A date one day ahead may be due to a time zone, so it is accepted."""
     assert published("2026-11-17") == MIDNIGHT_S + 2 * 86_400
 
 
 def test_a_page_does_not_change_before_it_is_published() -> None:
-    """A change that is older than the publication is dropped in favour of one that is not."""
+    """A change that is older than the publication is dropped in favor of one that is not."""
     words = [("date", "2026-11-10"), ("article:modified_time", "2026-11-09"), ("og:updated_time", "2026-11-15")]
     assert find_dates(words, [], PLAIN_URL, "", NOW_S).modified_s == MIDNIGHT_S
     assert find_dates(words[:2], [], PLAIN_URL, "", NOW_S).modified_s is None
@@ -210,12 +237,12 @@ def test_linked_data_is_asked_about_the_article(text: str) -> None:
     ids=["of a review", "list", "number", "broken", "string", "deep list", "deep object", "long number"],
 )
 def test_other_linked_data_says_nothing(text: str) -> None:
-    """Dates of reviews, wrong types, broken texts and depth bombs are as good as silence."""
+    """Dates of reviews, wrong types, broken JSON and deep nesting are ignored."""
     assert find_dates([], [text], PLAIN_URL, "", NOW_S) == PageDates(None, None, "")
 
 
 def test_bare_time_elements_count_where_they_agree() -> None:
-    """One date, however often, is the page's; several are those of a list or of comments."""
+    """If all time elements have the same date, it is the page's; several belong to a list or to comments."""
     one, other = ("time", "2026-11-15"), ("time", "2026-11-14")
     assert find_dates([one, one], [], PLAIN_URL, "", NOW_S) == PageDates(MIDNIGHT_S, None, "time")
     assert find_dates([one, other], [], PLAIN_URL, "", NOW_S) == PageDates(None, None, "")
@@ -228,6 +255,6 @@ def test_bare_time_elements_count_where_they_agree() -> None:
     st.text(max_size=60),
 )
 def test_no_text_is_an_error(stamps: list[tuple[str, str]], linked_data: list[str], url: str, header: str) -> None:
-    """Whatever strangers write, the answer is dates that can be true, or none."""
+    """For any text, the result is possible dates or none."""
     dates = find_dates(stamps, linked_data, url, header, NOW_S)
     assert all(s is None or 0 < s <= NOW_S + 86_400 for s in (dates.published_s, dates.modified_s))

@@ -217,7 +217,7 @@ def test_a_paragraph_needs_no_declaration(tag: str, declared: str) -> None:
 
 @pytest.mark.parametrize("tag", PARAGRAPHS)
 def test_a_true_declaration_does_no_harm(tag: str) -> None:
-    """A page that says what it is comes out as that."""
+    """The text of a page with a correct declaration gets the declared language."""
     assert detect_language(PARAGRAPHS[tag], tag) == primary(tag)
     assert detect_language(PARAGRAPHS[tag], f"{primary(tag).upper()}_XX") == primary(tag)
 

@@ -31,7 +31,7 @@ NAMES = [model.name for model in MODELS]
 def looks(
     changed: npt.ArrayLike, day: float, gap_d: float | Sequence[float], *, first: bool = False, **columns: Any
 ) -> KnownPages:
-    """A look at each of some pages on a day, so long after the one before."""
+    """Return one observation of each page on a day, at these intervals after the previous one."""
     count = len(np.asarray(changed))
     last_s = np.full(count, day * DAY_S)
     before_s = np.full(count, np.nan) if first else last_s - np.asarray(gap_d, np.float64) * DAY_S
@@ -49,7 +49,7 @@ def looks(
 
 
 def taught(model: ChangeModel, batches: Sequence[KnownPages]) -> Memory:
-    """What a model remembers after these."""
+    """Return a model's memory after these observations."""
     memory = Memory.empty(model.page_width, model.group_width)
     for batch in batches:
         memory = model.learn(memory, batch)
@@ -57,13 +57,13 @@ def taught(model: ChangeModel, batches: Sequence[KnownPages]) -> Memory:
 
 
 def later(batch: KnownPages, days: float) -> Floats:
-    """This many days after the last fetch of each page."""
+    """Return the time this many days after the last fetch of each page."""
     return batch.last_fetch_s + days * DAY_S
 
 
 @st.composite
 def stories(draw: st.DrawFn) -> list[KnownPages]:
-    """Some pages of some groups, met and then looked at a few times; some are gone, some have dates or signals."""
+    """Generate pages of some groups, observed a few times; some are gone, some have dates or signals."""
     count = draw(st.integers(1, 4))
     section = draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))
     site = [min(number, 2) for number in section]

@@ -19,7 +19,7 @@ from vedette.refresh.models.young import Young
 
 
 def drawn_looks(rates: Floats, gaps_d: Floats, seed: int) -> list[KnownPages]:
-    """Memoryless pages of these rates, looked at after these gaps."""
+    """Generate observations of memoryless pages with these rates at these intervals."""
     rng = rng_for(seed, "tests/models")
     days = np.cumsum(gaps_d)
     return [
@@ -41,7 +41,7 @@ def test_poisson_finds_the_maximum_of_the_likelihood() -> None:
 
 
 def test_poisson_intervals_hold_the_truth_nine_times_in_ten() -> None:
-    """Of 400 pages of one rate, about 90 % have it in their interval."""
+    """Of 400 pages of one rate, about 90% have it in their interval."""
     story = drawn_looks(np.full(400, 0.2), np.full(40, 3.0), 2)
     model = Poisson(weight=1e-3)
     _, low, high = model.rates(taught(model, story), story[-1])
@@ -77,14 +77,14 @@ def test_pooled_takes_rarely_seen_pages_for_slower_and_more_alike_than_they_are(
 
 
 def test_a_gamma_belief_holds_the_rate_nine_times_in_ten() -> None:
-    """Rates drawn from the belief are in the interval with 90 %."""
+    """Rates drawn from the belief are in the interval with 90%."""
     drawn = rng_for(5, "gamma").gamma(3.0, 1 / 7.0, 20_000)
     _, low, high = Gamma(np.array([3.0]), np.array([7.0])).rates()
     assert np.mean((drawn > low) & (drawn < high)) == pytest.approx(0.9, abs=0.01)
 
 
 def bursts(days: int) -> list[KnownPages]:
-    """A page that changes daily for five days and rests for 45, looked at daily."""
+    """Return a page that changes daily for five days and rests for 45, observed daily."""
     return [looks([day % 50 < 5], float(day), 1.0) for day in range(1, days)]
 
 

@@ -51,7 +51,7 @@ def watched(number: int, days: int = 30) -> tuple[Memory, KnownPages]:
 
 
 def wait_d(rule: Rule, memory: Memory, batch: KnownPages, price: float) -> Floats:
-    """How long each page waits, with the seed of lots fixed."""
+    """Return how long each page waits, with a fixed seed."""
     due: Floats = (rule.due(memory, batch, 0.0, price, rng_for(1, "test")) - batch.last_fetch_s) / DAY_S
     return due
 

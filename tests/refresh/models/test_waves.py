@@ -30,7 +30,7 @@ def told(pages: list[int], last_d: float, before_d: Floats | None, *, changed: b
 
 
 def begun() -> Memory:
-    """All pages were fetched once, and looked at twice without a change."""
+    """Return pages that were fetched once, and then observed twice without a change."""
     model, every = Waves(), list(range(PAGES))
     memory = model.learn(Memory.empty(model.page_width, model.group_width), told(every, 100.0, None, changed=False))
     memory = model.learn(memory, told(every, 150.0, np.full(PAGES, 100.0), changed=False))
@@ -38,7 +38,7 @@ def begun() -> Memory:
 
 
 def chances(memory: Memory, pages: list[int], last_d: float, at_d: float) -> Floats:
-    """How probably each page has changed since a day."""
+    """Return the probability that each page has changed since a day."""
     batch = told(pages, last_d, None, changed=False)
     return Waves().chance(memory, batch, np.full(len(pages), at_d * DAY_S))
 

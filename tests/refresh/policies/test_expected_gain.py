@@ -87,7 +87,7 @@ def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
 
 
 def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
-    """Where pages of a section are gone, its others are worth more, and not believed to change more."""
+    """Where pages of a section are gone, the others are worth more but do not change more; the cause is named."""
     policy, day_s = POLICY, DAY_S
     pages, no = 20, np.zeros(20, bool)
     groups = {"section": np.repeat([2, 3], 10), "site": np.ones(20, np.int64)}
@@ -105,6 +105,9 @@ def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
     assert worth[0] > 1.1 * worth[1]
     calm, dying = (policy.rates(each, left).mean for each in (without, after))
     np.testing.assert_allclose(dying, calm)
+    assert policy.causes(after, left, 0, 41 * day_s) == ["pages near it have disappeared"]
+    for other in (state, without):
+        assert policy.causes(other, left, 0, 41 * day_s) == []
 
 
 def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, KnownPages]:
@@ -222,3 +225,15 @@ def test_causes_are_named() -> None:
     assert any("did not announce" in cause for cause in POLICY.causes(state, quiet, 0, now))
     assert any("announced" in cause for cause in POLICY.causes(state, loud, 0, now))
     assert "50% chance of a change within" in POLICY.reason(state, quiet, 0, now)
+
+
+def test_a_wave_is_named_as_a_cause() -> None:
+    """Most pages of a quiet section have changed, and the last one was not fetched since."""
+    grouped = {"section": np.full(9, 2), "site": np.ones(9, np.int64)}
+    state, quiet = POLICY.start(None), replace(batch(9.0, 1.0, [False] * 9), **grouped)
+    fetches = [(replace(batch(1.0, None, [False] * 9), **grouped), 1.0), (quiet, 9.0)]
+    changed = replace(batch(19.0, 9.0, [True] * 9), **grouped)
+    fetches += [(changed.select(np.arange(4)), 19.0), (changed.select(np.arange(4, 8)), 19.5)]
+    for seen, day in fetches:
+        state = POLICY.observe(state, seen, day * DAY_S)
+    assert POLICY.causes(state, quiet, 8, 20 * DAY_S) == ["pages near it changed together"]

@@ -25,7 +25,7 @@ each = pytest.mark.parametrize("policy", PRICED, ids=lambda policy: policy.name)
 
 
 def looks(days: list[float], changed: list[bool], **columns: Any) -> KnownPages:
-    """One fetch of each page, this many days after the previous one, which was at time 0."""
+    """Return one fetch of each page, this many days after the previous one, which was at time 0."""
     count = len(days)
     return KnownPages(
         np.arange(count),
@@ -39,7 +39,7 @@ def looks(days: list[float], changed: list[bool], **columns: Any) -> KnownPages:
 
 
 def learned(policy: Any, *batches: KnownPages) -> Memory:
-    """What a policy remembers of these."""
+    """Return a policy's memory after these observations."""
     memory = policy.start(None)
     for batch in batches:
         memory = policy.observe(memory, batch, 0.0)

@@ -1,4 +1,4 @@
-"""A data folder with ads, and the real application over it: ads are shown, clicked and charged."""
+"""A data folder with ads, with the real application: ads are shown, clicked and charged."""
 
 import threading
 import time
@@ -12,7 +12,8 @@ from tests.web.small_search import SmallSearch
 
 from vedette.adapters.ads.campaign_store import AdRow, AdTarget
 from vedette.config import Rate, Serve
-from vedette.runtime.ads.selection import FolderAdServer, build_settings
+from vedette.runtime.ads.selection import LiveAdServer, build_settings
+from vedette.runtime.ads.storage import FolderAdStorage
 from vedette.runtime.commands.executor import execute_command
 from vedette.web.app import create_app
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
@@ -34,23 +35,23 @@ def ad(campaign: str, bid: str, phrase: str = "red shoes", title: str = "", way:
 
 
 def ordered(folder: Path, *orders: AdCommand) -> None:
-    """Carried out while nothing runs."""
+    """Run a command without a running process."""
     with opened(folder) as state:
         for order in orders:
             execute_command(order, state, NOW_S, "a test")
 
 
 def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
-    """Ads with the budgets of their campaigns, all of one advertiser, all approved."""
+    """Ads with the budgets of their campaigns, all approved and of one advertiser."""
     orders: list[AdCommand] = [SaveAdvertiser(parse_advertiser("ann"))]
     for number, (row, budget) in enumerate(ads, 1):
         orders += [SaveCampaign(parse_campaign(row.campaign, "ann", budget)), SaveAd(row), ReviewAd(number, "approved")]
     ordered(folder, *orders)
 
 
-def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE, seed: int | None = None) -> FolderAdServer:
-    """The selection, by a clock of the test's."""
-    return FolderAdServer(folder, build_settings(serve), lambda _day: b"salt", wall, seed)
+def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE, seed: int | None = None) -> LiveAdServer:
+    """The selection with the test's clock."""
+    return LiveAdServer(FolderAdStorage(folder), build_settings(serve), lambda _day: b"salt", wall, seed)
 
 
 def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starlette:
@@ -60,7 +61,7 @@ def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starle
 
 @contextmanager
 def serving(made: Starlette) -> Iterator[int]:
-    """A real server of an application on a free port of loopback, which is returned."""
+    """Run a real server of an application on a free loopback port, and return the port."""
     listening = bind("127.0.0.1:0")
     server = create_server(made)
     thread = threading.Thread(target=server.run, args=([listening],))

@@ -16,20 +16,21 @@ from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.config import Serve
 from vedette.lab.runs.ads.live_market import MemoryLedger
 from vedette.policy import rng_for
-from vedette.runtime.ads.selection import build_settings, load_market
+from vedette.runtime.ads.selection import build_settings
+from vedette.runtime.ads.storage import FolderAdStorage
 from vedette.serve.ads.ledger import AdImpression
 from vedette.serve.ads.live_policies import AD_POLICIES
 from vedette.serve.ads.selection import AdSelection, Moment, moment_of
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
-from vedette.web.public.visits import Visitor, hash_visitor
+from vedette.web.public.visits import Visitor, hash_clicker
 
 PHRASES = ("red shoes", "blue hats", "green tea")
 SEED = 5
 
 
 class Step(NamedTuple):
-    """A search, and which of the shown ads is clicked some seconds later, how often."""
+    """A search, which of the ads is clicked some seconds later, and how often."""
 
     wait_s: float
     query: str
@@ -38,10 +39,10 @@ class Step(NamedTuple):
 
 
 def history(size: int) -> Iterator[Step]:
-    """People and one who overdoes it, over more than a day: few clicks, some of them sent twice or much too late."""
+    """Many people and one who searches and clicks excessively, over more than a day; some clicks are far too late."""
     rng = rng_for(SEED, "tests/ads/history")
     for number in range(size):
-        who = 999 if number % 5 == 0 else number
+        who = 999 if number % 3 == 0 else number
         visitor = Visitor(f"198.51.{who // 250}.{who % 250}", "Browser")
         clicks = tuple(rng.integers(0, 3, 2).tolist()) if rng.random() < 0.4 else ()
         yield Step(float(rng.choice([2.0, 60.0, 700.0, 5_000.0])), str(rng.choice(PHRASES)), visitor, clicks)
@@ -61,12 +62,14 @@ def open_market(folder: Path) -> None:
 
 
 class LabAgent:
-    """What the lab runs: the same selection over a ledger in memory."""
+    """The lab's agent: the same selection with an in-memory ledger."""
 
     def __init__(self, folder: Path, serve: Serve) -> None:
-        settings, market = build_settings(serve), load_market(folder)
+        settings, market = build_settings(serve), FolderAdStorage(folder).load_market()
         self.ledger = MemoryLedger()
-        self._selection = AdSelection(self.ledger, settings.policy, settings.terms, rng_for(SEED, "serve/sponsor"))
+        self._selection = AdSelection(
+            self.ledger, settings.create_policy(""), settings.terms, rng_for(SEED, "serve/sponsor")
+        )
         self._market, self._tokens = market, count()
 
     def show(self, step: Step, now: Moment) -> list[AdImpression]:
@@ -86,7 +89,7 @@ class LabAgent:
 
 
 def _mark(step: Step) -> str:
-    return hash_visitor(Visitor(step.visitor.address), b"salt")
+    return hash_clicker(step.visitor.address, b"salt")
 
 
 def _without_token(showings: list[AdImpression]) -> list[AdImpression]:
@@ -101,13 +104,14 @@ def test_the_lab_decides_as_the_server_does(name: str, tmp_path: Path) -> None:
     open_market(tmp_path)
     clock = Clock(START_S)
     live, lab = sponsor(tmp_path, clock, serve, SEED), LabAgent(tmp_path, serve)
-    refusals = set()
+    refusals, counted = set[str](), set[bool]()
     for step in history(40):
         clock.now_s += step.wait_s
         there = lab.show(step, moment_of(datetime.fromtimestamp(clock.now_s, UTC)))
         here = live.choose_ads(step.query, step.visitor)
         known = {one.token: one for one in LedgerReader(tmp_path).read_latest(5)}
         assert _without_token([known[one.impression] for one in here]) == _without_token(there)
+        counted.update(one.counted for one in there)
         for slot in step.clicks:
             clock.now_s += 3
             if slot < len(here):
@@ -119,4 +123,5 @@ def test_the_lab_decides_as_the_server_does(name: str, tmp_path: Path) -> None:
     assert dict(LedgerReader(tmp_path).read_balances(day)) == dict(lab.ledger.read_balances(day))
     assert LedgerReader(tmp_path).read_counts() == dict(sorted(lab.ledger.read_counts().items()))
     assert len(refusals) >= 2  # charged and refused: the history is not empty
+    assert len(counted) == 2  # one visitor searches more often than is counted
     assert sum(balance.charged for balance in lab.ledger.read_balances(day).values()) > Decimal(0)

@@ -1,4 +1,4 @@
-"""Sponsored results over a real folder: separate, charged the second price, refused with reasons, never over."""
+"""Sponsored results with a real folder: separate, at the second price, refused with reasons, never over budget."""
 
 import http.client
 import re
@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.data_folders import opened
 from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market, ordered, serving, sponsor
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import LEDGER_FILE
 from vedette.config import Serve
+from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.serve.ads.ledger import AdImpression
 from vedette.web.auth.tokens import TokenClaims, sign_token
-from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd
+from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser
+from vedette.web.commands.ads_text import parse_advertiser
+from vedette.web.commands.commands import SetMachine
 from vedette.web.public.visits import Visitor
 
 START_S = 1_800_000_000.0
@@ -28,17 +33,17 @@ _HREF = re.compile(r'href="(/sponsored/[^"]+)"')
 
 @dataclass
 class Clock:
-    """Time as the test has it."""
+    """The test's time."""
 
     now_s: float = START_S
 
     def __call__(self) -> float:
-        """Now."""
+        """Return the time."""
         return self.now_s
 
 
 def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestClient:
-    """Someone's browser at the whole application."""
+    """A client of the whole application."""
     made = app(folder, clock)
     return TestClient(
         made, "http://search.example.org", headers=BROWSER, follow_redirects=False, client=(address, 5000)
@@ -46,17 +51,17 @@ def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestCl
 
 
 def somebody(number: int) -> Visitor:
-    """One of many people, each with an address of their own."""
-    return Visitor(f"198.51.{number // 250}.{number % 250}", "Browser")
+    """One of many people, each in a different network."""
+    return Visitor(f"198.{51 + number // 250}.{number % 250}.7", "Browser")
 
 
 def latest(folder: Path) -> list[AdImpression]:
-    """What was shown, the first first."""
+    """Return the impressions, oldest first."""
     return LedgerReader(folder).read_latest(100)[::-1]
 
 
-def test_ads_stand_apart_and_are_charged_the_second_price(tmp_path: Path) -> None:
-    """In a frame with a label, before a click nothing is charged; the higher pays what it takes to stay above."""
+def test_ads_are_labeled_and_charged_the_second_price(tmp_path: Path) -> None:
+    """They are in a labeled box, nothing is charged before a click, and the higher one pays the second price."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("low", "0.50"), "9.00"))
     client = browser(tmp_path, clock)
@@ -78,8 +83,8 @@ def test_ads_stand_apart_and_are_charged_the_second_price(tmp_path: Path) -> Non
     assert "believed" in first.reason
 
 
-def test_only_what_is_asked_for_is_shown(tmp_path: Path) -> None:
-    """To people, on the first page, of ads that run and bid enough."""
+def test_only_eligible_ads_are_shown(tmp_path: Path) -> None:
+    """Only to people, on the first page, for running ads with a sufficient bid."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
     client = browser(tmp_path, clock)
@@ -94,8 +99,8 @@ def test_only_what_is_asked_for_is_shown(tmp_path: Path) -> None:
     assert "<aside" not in client.get("/search?q=red+shoes").text
 
 
-def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
-    """And costs nothing."""
+def test_a_click_on_a_revoked_ad_leads_nowhere(tmp_path: Path) -> None:
+    """It costs nothing."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
@@ -107,8 +112,8 @@ def test_a_click_on_what_was_taken_back_leads_nowhere(tmp_path: Path) -> None:
     assert [one.said for one in latest(tmp_path)] == [ClickRejection.OFF_TARGET]
 
 
-def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) -> None:
-    """Not even where a fault let such an ad into the state: it is not shown, and one that was leads nowhere."""
+def test_ads_for_private_addresses_are_neither_shown_nor_charged(tmp_path: Path) -> None:
+    """Even if a bug let such an ad into the state, it is not shown, and an existing link leads nowhere."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
@@ -122,7 +127,7 @@ def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) ->
 
 
 def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> None:
-    """A slate's token too, and one signed by no one here; no one is led anywhere, and it is counted."""
+    """This includes slate tokens and other signatures; there is no redirect, and it is counted."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
@@ -144,8 +149,8 @@ def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> 
     assert (refused.payer, refused.reason, refused.times >= 4) == ("", ClickRejection.FORGED.value, True)
 
 
-def test_replays_and_storms_cost_nothing_more(tmp_path: Path) -> None:
-    """A person is led on each time, and charged for once; the reasons are counted."""
+def test_repeated_clicks_are_charged_once(tmp_path: Path) -> None:
+    """The visitor is redirected each time, but only one click is charged; the reasons are counted."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
@@ -160,7 +165,7 @@ def test_replays_and_storms_cost_nothing_more(tmp_path: Path) -> None:
 
 
 def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
-    """A budget that is spent before midnight is whole again after it."""
+    """A budget that is spent before midnight is available again after it."""
     market(tmp_path, (ad("high", "0.05"), "0.05"))
     clock = Clock(1_800_053_940.0)  # 2027-01-15 22:59 in UTC, a minute before midnight in Berlin
     berlin = sponsor(tmp_path, clock, SERVE.__class__(sponsored=True, time_zone="Europe/Berlin"))
@@ -174,8 +179,24 @@ def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
     assert [one.day.isoformat() for one in latest(tmp_path)] == ["2027-01-15", "2027-01-16"]
 
 
+def test_an_advertiser_pays_no_more_than_its_own_budget(tmp_path: Path) -> None:
+    """Two campaigns with budgets of their own together spend what their advertiser allows, and then are not shown."""
+    clock = Clock()
+    market(tmp_path, (ad("one", "0.05"), "9.00"), (ad("two", "0.05"), "9.00"))
+    ordered(tmp_path, SaveAdvertiser(parse_advertiser("ann", budget="0.20")))
+    here = sponsor(tmp_path, clock)
+    for number in range(12):
+        for shown in here.choose_ads("red shoes", somebody(number)):
+            clock.now_s += 2
+            here.charge_click(shown.impression, somebody(number))
+        clock.now_s += 2
+    balances = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)
+    assert sum(balance.charged for balance in balances.values()) == Decimal("0.20")
+    assert here.choose_ads("red shoes", PERSON) == ()
+
+
 def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
-    """After a day that had searches at all hours, an ad that is alone spends its budget through the day."""
+    """After a day with searches at all hours, an ad without competition spreads its budget over the day."""
     clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
     market(tmp_path, (ad("high", "0.50"), "1.00"))
     here = sponsor(tmp_path, clock)
@@ -194,7 +215,7 @@ def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
     assert sum(hour >= 12 for hour in charged) >= 6
 
 
-def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_searches_work_with_a_broken_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """There are no ads then, and the operator is notified once."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     (tmp_path / "ledger.db").write_bytes(b"no ledger" * 1000)
@@ -204,8 +225,8 @@ def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().err.count("no sponsored results for now") == 1
 
 
-def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
-    """Of two equal bids, the one that people click is soon first."""
+def test_learned_click_rates_order_ads(tmp_path: Path) -> None:
+    """Of two equal bids, the ad that people click soon comes first."""
     clock = Clock()
     market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
@@ -220,7 +241,7 @@ def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
 
 
 def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
-    """By a guess at first; where the lower one is clicked as often, it soon counts nearly as much."""
+    """The initial guess is replaced: if the lower slot is clicked as often, it soon counts nearly as much."""
     clock = Clock()
     market(tmp_path, (ad("first", "0.60"), "900.00"), (ad("second", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
@@ -245,7 +266,7 @@ def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
 
 
 def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
-    """Over two real servers, all at once: all are led on, and exactly the budget is charged, never more."""
+    """With two real servers and concurrent clicks, all are redirected, and exactly the budget is charged."""
     market(tmp_path, (ad("high", "0.05"), "0.20"))
     clock = Clock()
     landed: list[int] = []
@@ -254,7 +275,7 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
 
         def client(number: int) -> None:
             port, own = (one, other)[number % 2], (f"127.0.1.{number + 1}", 0)
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300, source_address=own)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=own)
             hrefs: list[str] = []
             for _ in range(2):
                 connection.request("GET", "/search?q=red+shoes", headers=BROWSER)
@@ -283,7 +304,7 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
 
 
 def test_ads_do_not_go_dark(tmp_path: Path) -> None:
-    """One campaign of 1.00 a day, a search every 30 s, and no one clicks: it is shown all day, to one or to many."""
+    """With 1.00 a day, a search every 30 s and no clicks, it is shown all day, to one or to many."""
     for name, visitor in (("one", lambda _: PERSON), ("many", somebody)):
         clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
         folder = tmp_path / name
@@ -298,7 +319,7 @@ def test_ads_do_not_go_dark(tmp_path: Path) -> None:
 
 
 def test_all_that_match_take_part(tmp_path: Path) -> None:
-    """However many: the best of three hundred is shown, though it was submitted last."""
+    """The best of three hundred ads is shown, even if it was submitted last."""
     names = [f"c{number}" for number in range(300)]
     bids = dict.fromkeys(names[:-1], "0.10") | {names[-1]: "0.90"}
     market(tmp_path, *((ad(name, bids[name]), "9.00") for name in names))
@@ -306,8 +327,8 @@ def test_all_that_match_take_part(tmp_path: Path) -> None:
     assert shown[0].title == f"Shoes of {names[-1]}"
 
 
-def test_what_is_held_lowers_no_bid(tmp_path: Path) -> None:
-    """A campaign that many people were just shown stays above one with a lower bid, and pays what it did."""
+def test_reserved_budget_lowers_no_bid(tmp_path: Path) -> None:
+    """A campaign with many recent impressions stays above one with a lower bid, at the same price."""
     clock = Clock()
     market(tmp_path, (ad("high", "0.50"), "0.50"), (ad("low", "0.30"), "9.00"))
     here = sponsor(tmp_path, clock, Serve(sponsored=True, sponsored_exploration=0))
@@ -319,8 +340,8 @@ def test_what_is_held_lowers_no_bid(tmp_path: Path) -> None:
     assert own[0].price == own[1].price == Decimal("0.31")
 
 
-def test_nobody_switches_a_rival_off_by_searching(tmp_path: Path) -> None:
-    """One address searches five hundred times within a minute and never clicks: others are shown the ad as before."""
+def test_searching_cannot_exhaust_a_rival(tmp_path: Path) -> None:
+    """One address searches five hundred times a minute without clicking: others still see the ad."""
     clock = Clock()
     market(tmp_path, (ad("victim", "0.50"), "0.50"), (ad("rival", "0.40"), "9.00"))
     here = sponsor(tmp_path, clock)
@@ -333,3 +354,17 @@ def test_nobody_switches_a_rival_off_by_searching(tmp_path: Path) -> None:
     assert {one.title for one in after} == {one.title for one in before} == {"Shoes of victim", "Shoes of rival"}
     held = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)["victim"].held
     assert held < Decimal("0.12")  # five impressions at most, with one click expected in twenty
+
+
+def test_another_policy_takes_over_without_a_restart(tmp_path: Path) -> None:
+    """What was chosen holds from the next search on, in the server and in explanations; undone, the configured one."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "2.00"), "9.00"))
+    server = sponsor(tmp_path, clock)
+    for policy in ("research:greedy", None):
+        with opened(tmp_path) as state:
+            execute_setting_command(SetMachine({"serve.sponsored_policy": policy}), state, clock.now_s)
+        clock.now_s += 60
+        assert server.choose_ads("red shoes", PERSON)
+    greedy, paced = (showing.reason for showing in latest(tmp_path))
+    assert greedy != paced

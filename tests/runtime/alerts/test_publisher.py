@@ -1,4 +1,4 @@
-"""From a fetched page to an item: published when it is searchable, to the matching alerts, and never twice."""
+"""From a fetched page to an item: published once it is searchable, to the matching alerts, and never twice."""
 
 import json
 from contextlib import closing
@@ -24,13 +24,13 @@ WORDS = "Unlike any other page it speaks of {} and nothing but {}, at some lengt
 
 
 def text(word: str) -> str:
-    """A main text of its own."""
+    """A unique main text."""
     return " ".join(f"{word}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz") + " " + WORDS.format(word, word)
 
 
 @pytest.fixture
 def web(tmp_path: Path) -> Web:
-    """A folder with one site, whose first crawl is over."""
+    """A folder with one site whose first crawl is over."""
     web = Web(tmp_path / "data")
     with web.state() as state:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=web.now_s))
@@ -39,7 +39,7 @@ def web(tmp_path: Path) -> Web:
 
 
 def appears(web: Web, path: str, body: str, how: str = "page") -> None:
-    """A page is found on the home page, as news, and fetched."""
+    """A page is found on the home page as new, and fetched."""
     web.answers(path, body)
     with web.state() as state:
         (id_,) = state.urls.find_ids([f"{SITE.start}{path}"]).tolist()
@@ -56,13 +56,13 @@ def tell(web: Web) -> None:
 
 
 def paths(web: Web, watch: str = "", allowed: tuple[str, ...] = ()) -> list[str]:
-    """The published items, in order."""
+    """Return the published items, in order."""
     items = FolderNewPages(web.folder).list_after(0, 100, watch, allowed).items
     return [item.url.removeprefix(SITE.start) for item in items]
 
 
-def test_a_new_page_is_told_with_all_that_is_known_of_it(web: Web) -> None:
-    """Title, a piece of text, where and when it was found, and how long that took from its birth."""
+def test_a_new_page_is_reported_with_its_details(web: Web) -> None:
+    """Title, an excerpt, where and when it was found, and the delay since publication."""
     born = '<meta property="article:published_time" content="2027-01-15T07:00:00Z">'
     appears(web, "a", page("Apples", text("apple"), born), "feed")
     tell(web)
@@ -74,14 +74,14 @@ def test_a_new_page_is_told_with_all_that_is_known_of_it(web: Web) -> None:
     assert item.told_s >= item.found_s
 
 
-def test_pages_of_a_first_crawl_are_told_to_nobody(web: Web) -> None:
-    """What was not news when it was found is none when it can be found."""
+def test_pages_of_a_first_crawl_are_not_reported(web: Web) -> None:
+    """A page that was not new when it was found is not new when it becomes searchable."""
     web.answers("old", page("Old", text("old")))
     tell(web)
     assert paths(web) == []
 
 
-def test_near_copies_are_told_to_nobody(web: Web) -> None:
+def test_near_copies_are_not_reported(web: Web) -> None:
     """A site that was rebuilt under other URLs has the same content as before."""
     long = " ".join(map(text, ("apple", "pear", "plum", "quince")))
     web.answers("a", page("Apples", long))
@@ -90,8 +90,8 @@ def test_near_copies_are_told_to_nobody(web: Web) -> None:
     assert paths(web) == []
 
 
-def test_the_target_of_a_move_is_told_to_nobody(web: Web) -> None:
-    """Also where a link led to it before the old page did."""
+def test_the_target_of_a_move_is_not_reported(web: Web) -> None:
+    """Even if a link led to it before the old page did."""
     web.answers("a", page("Apples", text("apple")))
     web.index()
     web.answers("a", "", 301, (("location", f"{SITE.start}b"),))
@@ -101,8 +101,8 @@ def test_the_target_of_a_move_is_told_to_nobody(web: Web) -> None:
     assert paths(web) == []
 
 
-def test_an_index_built_anew_tells_nothing_again(web: Web) -> None:
-    """Neither does a page that changes, goes away or comes back."""
+def test_a_rebuilt_index_reports_nothing_again(web: Web) -> None:
+    """Nor does a page that changes, disappears or comes back."""
     appears(web, "a", page("Apples", text("apple")))
     tell(web)
     rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
@@ -114,8 +114,8 @@ def test_an_index_built_anew_tells_nothing_again(web: Web) -> None:
     assert paths(web) == ["a"]
 
 
-def test_what_is_noted_but_not_yet_findable_waits(web: Web) -> None:
-    """The herald may be quicker than the index; and a kill between the two costs nothing."""
+def test_pages_are_reported_once_they_are_searchable(web: Web) -> None:
+    """The notifier may be faster than the index, and a kill between the two loses nothing."""
     appears(web, "a", page("Apples", text("apple")))
     web.index()
     with closing(AlertStore(web.folder)) as book:
@@ -128,7 +128,7 @@ def test_what_is_noted_but_not_yet_findable_waits(web: Web) -> None:
 
 
 def test_watches_by_place_and_by_query(web: Web) -> None:
-    """Each gets what fits: the real query language decides, and only all words do."""
+    """Each gets what matches: the real query language decides, and all words are required."""
     wanted = {
         "everything": parse_alert("everything", "*"),
         "folder": parse_alert("folder", "http://www.example.org/news/"),
@@ -155,7 +155,7 @@ def test_watches_by_place_and_by_query(web: Web) -> None:
 
 
 def test_the_longest_query_can_be_watched_for(web: Web) -> None:
-    """Whatever may be typed finds a page or none, and never an error."""
+    """Any query that can be typed finds a page or none, without an error."""
     for number, query in enumerate((" ".join("abcdefghijklmnopqrstuvwxyz" * 9), "(a OR b) " * 50, "-a " * 100 + "b")):
         web.ordered(AddAlert(parse_alert(f"w{number}", query=query[:500])))
     for number in range(3):
@@ -164,8 +164,8 @@ def test_the_longest_query_can_be_watched_for(web: Web) -> None:
     assert paths(web) == ["0", "1", "2"]
 
 
-def test_a_watch_that_is_removed_and_comes_back_has_what_it_had(web: Web) -> None:
-    """Undo brings it back under its own mark."""
+def test_a_restored_alert_keeps_its_items(web: Web) -> None:
+    """Undo restores it with its id."""
     web.ordered(AddAlert(parse_alert("all", "*")))
     appears(web, "a", page("Apples", text("apple")))
     tell(web)
@@ -175,8 +175,8 @@ def test_a_watch_that_is_removed_and_comes_back_has_what_it_had(web: Web) -> Non
     assert paths(web, "all") == ["a"]
 
 
-def test_private_and_concealed_pages_are_told_to_those_who_may_see_them(web: Web) -> None:
-    """What counts is the moment of reading; a webhook hears of private pages only where its reader may see them."""
+def test_private_and_hidden_pages_are_reported_to_their_readers_only(web: Web) -> None:
+    """What counts is the moment of reading; a webhook gets private pages only if its reader may see them."""
     private = Site(SITE.start, secrets="env:X", readers=("ann",))
     for name, reader in (("public", ""), ("ann", "ann"), ("bob", "bob")):
         web.ordered(AddAlert(parse_alert(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
@@ -197,8 +197,8 @@ def test_private_and_concealed_pages_are_told_to_those_who_may_see_them(web: Web
     assert paths(web, allowed=(SITE.start,)) == ["a"]
 
 
-def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
-    """However many private pages lie between two public ones, the next question goes on behind them."""
+def test_the_cursor_passes_pages_that_a_reader_must_not_see(web: Web) -> None:
+    """However many private pages lie between two public ones, the next request continues after them."""
     for number in range(6):
         appears(web, f"{number}", page(f"Page {number}", text("abcdef"[number])))
     tell(web)
@@ -212,8 +212,8 @@ def test_the_cursor_passes_what_a_reader_may_not_see(web: Web) -> None:
     assert seen == ["0", "5"]
 
 
-def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
-    """Twice the same name, and one that is not there."""
+def test_commands_are_refused_with_reasons_and_can_be_undone(web: Web) -> None:
+    """Covers a duplicate name and an unknown one."""
     web.ordered(AddAlert(parse_alert("all", "*")))
     with web.state() as state:
         with pytest.raises(Exception, match="already"):
@@ -225,7 +225,7 @@ def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
 
 
 def test_the_date_of_a_page_is_its_own_or_that_of_the_list_that_named_it(web: Web) -> None:
-    """A feed's date is used if the page states none; one that the page states to the second comes first."""
+    """A feed's date is used if the page states none; a precise date of the page comes first."""
     own_s = web.now_s - 7200.5
     stamp = datetime.fromtimestamp(own_s, UTC).isoformat()
     appears(web, "silent", page("Silent", text("silent")), "feed")

@@ -34,24 +34,24 @@ SPRING = SaveCampaign(parse_campaign("spring", "ann", "5"))
 
 @pytest.fixture
 def state(tmp_path: Path) -> Iterator[State]:
-    """An empty one, held."""
+    """An empty state."""
     with opened(tmp_path / "data") as state:
         yield state
 
 
 def ordered(state: State, *orders: AdCommand | Undo) -> int:
-    """The number of the last action."""
+    """Run a command and return the number of the action."""
     return [execute_command(order, state, NOW_S, "a test").action for order in orders][-1]
 
 
 def market(state: State) -> tuple[list[AdvertiserRow], list[CampaignRow], list[AdRow]]:
-    """All of it."""
+    """Return all of it."""
     book = CampaignStore(state.db)
     return book.list_advertisers(), book.list_campaigns(), book.list_ads()
 
 
 def test_an_ad_goes_from_submitted_to_approved_to_revoked(state: State) -> None:
-    """Each step is undone by its number; an edit waits to be approved again, and undone it is what was approved."""
+    """Each step can be undone; an edit needs approval again, and undoing it restores the approved version."""
     ordered(state, ANN, SPRING, SaveAd(AD))
     ordered(state, ReviewAd(1, "approved"))
     approved = market(state)[2]
@@ -65,8 +65,8 @@ def test_an_ad_goes_from_submitted_to_approved_to_revoked(state: State) -> None:
     assert market(state)[2] == approved
 
 
-def test_what_cannot_be_is_refused_in_words(state: State) -> None:
-    """Nothing has changed then."""
+def test_impossible_changes_are_refused_with_a_reason(state: State) -> None:
+    """Nothing changes."""
     with pytest.raises(UsageError, match="no advertiser"):
         ordered(state, SPRING)
     ordered(state, ANN, SPRING, SaveAd(AD))
@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
 
 
 def test_an_advertisers_key_is_known_by_its_digest(state: State) -> None:
-    """So another key created later under the same name has no access."""
+    """So a key created later under the same name has no access."""
     state.store.save_user_key(UserKeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
     ordered(state, SaveAdvertiser(parse_advertiser("ann", "annkey")))
     assert market(state)[0][0][:3] == ("ann", "annkey", "ab" * 32)
@@ -109,10 +109,10 @@ _ORDERS: st.SearchStrategy[AdCommand] = st.one_of(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(orders=st.lists(_ORDERS, max_size=8), last=_ORDERS)
-def test_whatever_was_done_is_undone(
+def test_every_command_can_be_undone(
     tmp_path_factory: pytest.TempPathFactory, orders: list[AdCommand], last: AdCommand
 ) -> None:
-    """The market is what it was before; but a new ad stays, revoked, since its number is never given again."""
+    """Everything is as before, except that a new ad stays revoked, because its number is never reused."""
     with opened(tmp_path_factory.mktemp("market") / "data") as state:
         for order in (ANN, SPRING, *orders):
             try:
@@ -133,12 +133,12 @@ def test_whatever_was_done_is_undone(
 
 @given(order=_ORDERS)
 def test_orders_are_kept_as_json(order: AdCommand) -> None:
-    """And come back as they were."""
+    """They round-trip."""
     assert command_from_json(command_to_json(order)) == order
 
 
-def test_damage_is_told() -> None:
-    """A kept order that is invalid."""
+def test_a_damaged_command_is_reported() -> None:
+    """An invalid stored command is reported."""
     with pytest.raises(StoreCorrupt):
         command_from_json({"order": "judge_ad", "nobody": 1})
 
@@ -166,14 +166,14 @@ def test_damage_is_told() -> None:
     ],
 )
 def test_an_ad_leads_to_public_pages_only(url: str) -> None:
-    """However an address is spelt."""
+    """However an address is spelled."""
     with pytest.raises(UsageError):
         parse_ad("spring", "Shoes", "Red ones", url, "0.40", [AdTarget("broad", "shoes")])
 
 
 @given(url=st.text(max_size=80))
 def test_any_text_is_judged(url: str) -> None:
-    """Never with another error than one in words."""
+    """Every error is a message."""
     try:
         ad = parse_ad("spring", "Shoes", "Red ones", url, "0.40", [AdTarget("broad", "shoes")])
     except UsageError:
@@ -188,17 +188,17 @@ def test_any_text_is_judged(url: str) -> None:
         ({"text": "see\u202emoc.elpmaxe"}, "invisible character"),
         ({"title": "x" * 81}, "1 to 80"),
         ({"text": " "}, "1 to 200"),
-        ({"bid": "0"}, "a bid must be from"),
-        ({"bid": "0.001"}, "a bid must be from"),
-        ({"bid": "1e9"}, "a bid must be from"),
+        ({"bid": "0"}, "a bid must be between"),
+        ({"bid": "0.001"}, "a bid must be between"),
+        ({"bid": "1e9"}, "a bid must be between"),
         ({"targets": []}, "at least one phrase"),
         ({"targets": [AdTarget("broad", "!!")]}, "at least one word"),
         ({"targets": [AdTarget("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
-        ({"campaign": "a b"}, "names of advertisers and campaigns can have"),
+        ({"campaign": "a b"}, "advertiser and campaign names can have"),
     ],
 )
 def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
-    """Each refusal says what is right."""
+    """Each error says what is valid."""
     given_: dict[str, object] = {
         "campaign": "spring",
         "title": "Shoes",
@@ -212,8 +212,8 @@ def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
 
 
 def test_days_of_a_campaign() -> None:
-    """Both its days are included; a wrong one is reported."""
-    with pytest.raises(UsageError, match="cannot end"):
+    """Both days are included; a wrong date is reported."""
+    with pytest.raises(UsageError, match="before it starts"):
         parse_campaign("spring", "ann", "5", "2026-03-02", "2026-03-01")
     with pytest.raises(UsageError, match="not a date"):
         parse_campaign("spring", "ann", "5", "tomorrow")

@@ -63,7 +63,7 @@ order: st.SearchStrategy[Command] = st.one_of(
 
 
 def kept(state: State) -> object:
-    """All that orders change."""
+    """Return everything that commands change."""
     sites = sorted((row.site.start, row.site, row.paused) for row in state.store.list_sites())
     rules = sorted((row.kind, *sorted((row.query, row.value))) for row in state.store.list_search_rules())
     keys = sorted((row.name, row.revoked_s is None) for row in state.store.list_user_keys() if row.revoked_s is None)
@@ -74,8 +74,8 @@ def kept(state: State) -> object:
     [AddRules((Rule("block", "", "a.test"), Rule("raise", "", "a.test")))], RemoveRules((Rule("raise", "", "a.test"),))
 )
 @given(st.lists(order, max_size=6), order)
-def test_whatever_was_done_is_taken_back_and_done_again(before: list[Command], last: Command) -> None:
-    """After an undo everything is as it was before the order, and after an undo of the undo as it was after it."""
+def test_every_command_can_be_undone_and_redone(before: list[Command], last: Command) -> None:
+    """After an undo everything is as before the command, and after undoing that as after it."""
     with TemporaryDirectory() as folder, opened(Path(folder) / "data") as state:
         for one in before:
             try_out(state, one)
@@ -91,7 +91,7 @@ def test_whatever_was_done_is_taken_back_and_done_again(before: list[Command], l
 
 
 def try_out(state: State, one: Command) -> int | None:
-    """The number of the action, where it can be undone; None if the order was refused or changed nothing."""
+    """Return the number of the action if it can be undone; None if it was refused or changed nothing."""
     before = kept(state)
     try:
         action = execute_command(one, state, NOW_S, "a test").action
@@ -102,13 +102,13 @@ def try_out(state: State, one: Command) -> int | None:
 
 
 def can_be_undone(state: State, action: int) -> bool:
-    """Whether its row says how."""
+    """Check whether its log row has an inverse."""
     row = state.store.find_action(action)
     return row is not None and bool(row.action.undo)
 
 
-def test_the_log_says_what_by_whom_and_whether_it_can_be_undone(tmp_path: Path) -> None:
-    """An action is undone once; what cannot be undone says so."""
+def test_the_log_has_each_action_its_author_and_whether_it_can_be_undone(tmp_path: Path) -> None:
+    """An action can be undone once, and the log shows which ones can't."""
     with opened(tmp_path / "data") as state:
         added = execute_command(AddSite(Site(STARTS[0])), state, NOW_S, "the console").action
         execute_command(Undo(added), state, NOW_S + 1, "the command line")
@@ -122,7 +122,7 @@ def test_the_log_says_what_by_whom_and_whether_it_can_be_undone(tmp_path: Path) 
 
 
 def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
-    """Sessions opened with the one before end; signing out ends one session and no other. No coordinator is needed."""
+    """Earlier sessions end; signing out ends only that session. No coordinator is needed."""
     operator = FolderOperator(tmp_path / "data")
     with opened(tmp_path / "data") as state:
         execute_command(ReplaceToken(hash_secret("vt_one")), state, NOW_S, "a test")
@@ -137,7 +137,7 @@ def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
 
 
 def test_old_sessions_are_deleted_and_a_session_is_no_path(tmp_path: Path) -> None:
-    """A cookie's content names no other file, and files of expired sessions are deleted when another is opened."""
+    """A cookie can't name another file, and files of expired sessions are deleted when another is opened."""
     with opened(tmp_path / "data"):
         operator = FolderOperator(tmp_path / "data")
     operator.open_session(hash_secret("old"), NOW_S, "a test")
@@ -149,7 +149,7 @@ def test_old_sessions_are_deleted_and_a_session_is_no_path(tmp_path: Path) -> No
 
 
 def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> None:
-    """What servers sign with survives a restart, and is no other folder's."""
+    """The servers' signing secret survives a restart, and differs between folders."""
     found = []
     for name in ("one", "one", "two"):
         with opened(tmp_path / name) as state:
@@ -168,6 +168,6 @@ def test_an_order_is_kept_as_it_was(one: Command) -> None:
     "told", [None, [], {}, {"order": "format_disk"}, {"order": "add_site", "site": {"start": 1, "x": 2}}]
 )
 def test_an_order_that_makes_no_sense_is_damage(told: object) -> None:
-    """It is reported in words, and nothing is done."""
+    """It is reported, and nothing is done."""
     with pytest.raises(StoreCorrupt, match="restore"):
         command_from_json(told)

@@ -48,7 +48,7 @@ HOST = "127.0.0.1"
 
 
 class Bench:
-    """A coordinator over a real folder, with this test as its only fetcher."""
+    """A coordinator on a real folder, with this test as its only fetcher."""
 
     def __init__(self, folder: Path, config: Config = Config()) -> None:  # noqa: B008 - it is frozen
         config = override(config, {"crawl.guess_sitemaps": "false"})
@@ -65,20 +65,20 @@ class Bench:
         self._serial = 0
 
     def close(self) -> None:
-        """As a coordinator exits cleanly."""
+        """Exit cleanly."""
         self.state.close(clean=True)
         self._lock.close()
 
     def order(self, order: Command) -> dict[str, object]:
-        """The operator changes something."""
+        """Run an operator command."""
         return self.desk.handle(Request("order", {"order": command_to_json(order), "who": "a test"}), self.now_s)
 
     def fetch(self, *urls: str) -> dict[str, object]:
-        """Someone wants these pages now."""
+        """Request these pages now."""
         return self.desk.handle(Request("fetch", {"urls": list(urls)}), self.now_s)
 
     def asked(self, rounds: int = 6) -> list[FetchTask]:
-        """What the worker is given, minute after minute; names and robots.txt files are answered on the way."""
+        """Return the fetcher's tasks minute by minute, answering lookups and robots.txt on the way."""
         errands: list[FetchTask] = []
         for _ in range(rounds):
             self.now_s += 60.0
@@ -92,7 +92,7 @@ class Bench:
         return errands
 
     def answer(self, errand: FetchTask, status: int = 200, links: tuple[str, ...] = ()) -> None:
-        """The host has answered the worker, which reports it."""
+        """Report a response to the coordinator."""
         self._serial += 1
         result = FetchSuccess(
             errand, status, self.now_s, self.now_s, (), kind="page", title="T", links=links, digest="d"
@@ -101,12 +101,12 @@ class Bench:
         self.keeper.apply_report(0, FetchReport(self._serial, (result,), (), (news,)))
 
     def give_back(self, errands: list[FetchTask]) -> None:
-        """The worker returns what has not left."""
+        """Return tasks that were not sent."""
         self._serial += 1
         self.keeper.apply_report(0, FetchReport(self._serial, (), tuple(errands)))
 
     def crawled(self, *links: str) -> None:
-        """The home page is fetched and has these links."""
+        """Fetch the home page, with these links."""
         self.order(AddSite(Site(HOME)))
         (home,) = self.asked()
         self.answer(home, links=links)
@@ -121,26 +121,26 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def paths(errands: list[FetchTask]) -> list[str]:
-    """The requests, below the home page."""
+    """Return the requested paths below the home page."""
     return [errand.url.removeprefix(HOME) for errand in errands]
 
 
 def pages(*names: str) -> tuple[str, ...]:
-    """URLs below the home page."""
+    """Return URLs below the home page."""
     return tuple(HOME + name for name in names)
 
 
-def test_an_added_site_is_asked_at_once(bench: Bench) -> None:
-    """Without a restart, the start URL of a new site is given to a worker."""
+def test_an_added_site_is_fetched_at_once(bench: Bench) -> None:
+    """The start URL of a new site is assigned to a fetcher without a restart."""
     assert bench.asked() == []
     bench.order(AddSite(Site(HOME)))
     assert [errand.url for errand in bench.asked()] == [HOME]
     assert bench.desk.sites_changed
 
 
-@pytest.mark.parametrize(("delay", "refused"), [("0.1s", ""), ("60s", "2min at best")])
-def test_promises_are_held_against_the_configured_delay(tmp_path: Path, delay: str, refused: str) -> None:
-    """Against no other: also where the default would refuse what there is room for, and when a change is undone."""
+@pytest.mark.parametrize(("delay", "refused"), [("0.1s", ""), ("60s", "is 2min")])
+def test_promises_are_checked_against_the_configured_delay(tmp_path: Path, delay: str, refused: str) -> None:
+    """Not with the default delay, which might refuse what is possible; also when a change is undone."""
     bench = Bench(tmp_path / "data", override(Config(), {"crawl.delay": delay}))
     reply = bench.order(AddSite(Site(HOME, promise=("1 /page",))))
     assert refused in str(reply.get("error", ""))
@@ -152,15 +152,15 @@ def test_promises_are_held_against_the_configured_delay(tmp_path: Path, delay: s
 
 
 def test_a_site_is_added_once(bench: Bench) -> None:
-    """A second addition is an error in words, and the first one's settings stay."""
+    """A second addition is an error, and the settings of the first one stay."""
     bench.order(AddSite(Site(HOME, delay_s=7.0)))
     reply = bench.order(AddSite(Site(HOME)))
     assert "sites set" in str(reply["error"])
     assert [row.site.delay_s for row in bench.state.store.list_sites()] == [7.0]
 
 
-def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) -> None:
-    """Tasks at the fetcher are recalled, nothing more is assigned, and after the resume it continues."""
+def test_a_paused_site_gets_no_requests_and_resumes_at_once(bench: Bench) -> None:
+    """Tasks at the fetcher are recalled, nothing more is assigned, and it continues after the resume."""
     bench.crawled(*pages("a", "b"))
     out = bench.asked(1)
     assert sorted(paths(out)) == ["a", "b"]
@@ -172,8 +172,8 @@ def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) ->
     assert sorted(paths(bench.asked(2))) == ["a", "b"]
 
 
-def test_a_wish_comes_before_everything_else_of_its_host(bench: Bench) -> None:
-    """Among many known URLs the wished one leaves first, also when it was fetched already or never heard of."""
+def test_a_requested_url_is_sent_first_on_its_host(bench: Bench) -> None:
+    """The requested URL is sent first among many known ones, even if it was fetched before or is unknown."""
     bench.crawled(*pages(*(f"p{number}" for number in range(40))))
     fetched = bench.asked(1)
     for errand in fetched:
@@ -183,8 +183,8 @@ def test_a_wish_comes_before_everything_else_of_its_host(bench: Bench) -> None:
     assert paths(bench.asked(1))[:2] == [again, "unheard"]
 
 
-def test_a_wish_survives_the_worker(bench: Bench) -> None:
-    """The worker dies with the wished URL in hand: the next one is given it first again, before its equals."""
+def test_a_requested_fetch_survives_its_fetcher(bench: Bench) -> None:
+    """If the fetcher dies with the requested URL, the next one gets it first again."""
     bench.crawled()
     bench.keeper.add_urls(pages(*(f"p{number}" for number in range(300))), 0, bench.now_s, front=0)
     bench.fetch(HOME + "p299")
@@ -209,7 +209,7 @@ def test_a_wish_ends_with_its_answer(bench: Bench) -> None:
 
 
 def test_only_what_is_wished_for_is_fetched_where_that_is_the_rule(bench: Bench) -> None:
-    """A tree that was started for one page leaves all others waiting, and fails none of them."""
+    """A tree started for one page leaves all others waiting, and fails none of them."""
     bench.crawled(*pages("a", "b", "c"))
     bench.keeper.apply_rules(replace(bench.keeper.rules, only_requested=True), (), bench.now_s)
     bench.fetch(HOME + "b")
@@ -218,7 +218,7 @@ def test_only_what_is_wished_for_is_fetched_where_that_is_the_rule(bench: Bench)
 
 
 def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
-    """One URL that no site takes: the line says how to add one, and the others are not fetched either."""
+    """If one URL belongs to no site, the error says how to add one, and nothing is fetched."""
     bench.crawled()
     reply = bench.fetch(HOME + "a", "http://127.0.0.9/x")
     assert "vedette sites add http://127.0.0.9/" in str(reply["error"])
@@ -227,7 +227,7 @@ def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("target", "revived"), [("", 2), (HOME, 2), (HOME + "a", 1)])
 def test_what_failed_is_tried_again_at_once_where_the_operator_says_so(bench: Bench, target: str, revived: int) -> None:
-    """All, a site or one URL; the reply says how many, and what did not fail is no wish."""
+    """All, a site or one URL; the reply says how many, and URLs that did not fail are refused."""
     bench.crawled(*pages("a", "b"))
     for _ in range(bench.keeper.rules.max_attempts):
         for errand in bench.asked(1):
@@ -254,14 +254,14 @@ def test_robots_txt_is_read_again_on_request(bench: Bench) -> None:
 
 
 def test_a_wish_for_a_paused_site_says_so(bench: Bench) -> None:
-    """Nothing of a paused site is fetched, not even on request; the line says how to resume it."""
+    """Nothing of a paused site is fetched, even on request; the error says how to resume it."""
     bench.crawled()
     bench.order(PauseSite(HOME, paused=True))
     assert f"vedette sites resume {HOME}" in str(bench.fetch(HOME + "a")["error"])
 
 
 def test_urls_of_a_removed_site_wait_again_when_it_comes_back(bench: Bench) -> None:
-    """They are refused while no site takes them, and not lost."""
+    """They are refused while no site covers them, but not lost."""
     bench.crawled(*pages("a", "b"))
     bench.order(RemoveSite(HOME))
     assert bench.asked() == []
@@ -271,7 +271,7 @@ def test_urls_of_a_removed_site_wait_again_when_it_comes_back(bench: Bench) -> N
 
 
 def test_removal_keeps_pages_unless_they_are_to_go(bench: Bench) -> None:
-    """Pages survive a plain removal; with their pages, only those go that no other site takes."""
+    """Pages survive a plain removal; otherwise only those are deleted that no other site covers."""
     bench.crawled(*pages("docs/a", "b"))
     for errand in bench.asked(2):
         bench.answer(errand)
@@ -284,7 +284,7 @@ def test_removal_keeps_pages_unless_they_are_to_go(bench: Bench) -> None:
 
 
 def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
-    """URLs covered by a new exclude are recalled from the fetcher and no longer requested."""
+    """URLs covered by a new exclude pattern are recalled from the fetcher and no longer requested."""
     bench.crawled(*pages("a.zip", "b"))
     out = bench.asked(1)
     bench.order(SetSite(HOME, {"exclude": ("*.zip$",)}, "exclude=*.zip$"))
@@ -294,7 +294,7 @@ def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
 
 
 def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
-    """A URL is taken out of the queue by a judgment; its id."""
+    """Remove a URL from the queue with a judgment, and return its id."""
     bench.give_back([errand])
     (host,) = bench.state.urls.intern_hosts([HOST])
     leased = bench.state.urls.lease([host] * 10, 0, bench.now_s + 300.0)
@@ -312,7 +312,7 @@ def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
     ],
 )
 def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str, why: str) -> None:
-    """Only from the order on that overrules just this judgment; it is noted and held back no more."""
+    """Only once that judgment is overruled; the URL is noted and no longer held back."""
     bench.crawled(*pages("a"))
     (errand,) = bench.asked(1)
     id_ = refuse(bench, errand, why)
@@ -337,15 +337,24 @@ def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
 
 @pytest.mark.parametrize("call", [Request("frob"), Request("explain", {"url": "http://nowhere.test/"})])
 def test_no_question_ends_the_keeper(bench: Bench, call: Request) -> None:
-    """A verb from another version, or a host that no one knows, is answered like any other."""
+    """A command of another version and an unknown host get ordinary replies."""
     assert bench.desk.handle(call, bench.now_s)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [Request("explain"), Request("fetch", {"urls": [], "speed": 9}), Request("order", {"order": [1], "who": "x"})],
+)
+def test_a_request_that_does_not_fit_is_refused(bench: Bench, request_: Request) -> None:
+    """Arguments that are missing, unknown or of another type get an error, and the coordinator goes on."""
+    assert "error" in bench.desk.handle(request_, bench.now_s)
 
 
 @pytest.mark.parametrize(
     "order", [PauseSite("http://x/", paused=True), RemoveSite("http://x/"), SetSite("http://x/", {}, "")]
 )
 def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Command) -> None:
-    """A site that is spelt like no other: the error says where the list is."""
+    """The error says how to list the sites."""
     bench.order(AddSite(Site(HOME)))
     before = bench.state.store.list_sites()
     assert "sites list" in str(bench.order(order)["error"])
@@ -353,12 +362,12 @@ def test_orders_for_unknown_sites_change_nothing(bench: Bench, order: Command) -
 
 
 def actions(state: State) -> list[str]:
-    """What the folder's log of actions says."""
+    """Return the folder's action log."""
     return [what for (what,) in state.db.execute("SELECT what FROM action ORDER BY id")]
 
 
 def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -> None:
-    """Ignoring a robots.txt requires confirming ownership of the site, and the folder remembers that."""
+    """Ignoring a robots.txt requires confirming ownership of the site, and the folder records that."""
     bench.order(AddSite(Site(HOME, ignore_robots=True)))
     bench.order(PauseSite(HOME, paused=True))
     bench.order(ImportSites(((Site(HOME), False),)))
@@ -369,7 +378,7 @@ def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -
 
 
 def test_a_killed_folder_stays_cautious_after_its_sites_were_changed(tmp_path: Path) -> None:
-    """A change without a running tree must not make a crash look like a clean end."""
+    """A change without a running tree must not make a crash look like a clean shutdown."""
     folder = tmp_path / "data"
     with lock_folder(tmp_path / "data"):
         open_state(folder, "killed", 0.0).db.close()
@@ -380,7 +389,7 @@ def test_a_killed_folder_stays_cautious_after_its_sites_were_changed(tmp_path: P
 
 
 def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(bench: Bench) -> None:
-    """What waits there is refused with that reason, a wish too; afterwards it waits again."""
+    """Waiting and requested URLs are refused with that reason; after the undo they wait again."""
     bench.crawled(*pages("a", "b"))
     block = bench.order(AddRules((Rule("block", "", HOST),)))
     assert bench.asked() == []
@@ -390,7 +399,7 @@ def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(
 
 
 def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(bench: Bench) -> None:
-    """After a preview fetched its robots.txt, the crawler does not come right after."""
+    """After a preview fetched its robots.txt, the crawler waits before the next request."""
     asked_s = bench.now_s + 3600.0
     bench.order(AddSite(Site("http://127.0.0.9/"), asked_s=asked_s))
     assert bench.asked(30) == []
@@ -400,14 +409,14 @@ def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(benc
 
 
 def all_or_nothing(folder: Path, orders: tuple[Command, ...]) -> None:
-    """Orders that are kept together."""
+    """Commands that are committed together."""
     with open_for_write(folder, 0.0) as state:
         for order in orders:
             execute_command(order, state, 0.0, "a test")
 
 
 def test_an_order_that_fails_leaves_no_trace(tmp_path: Path) -> None:
-    """Nothing is written when one of several orders was refused, and the next start has no reason for caution."""
+    """Nothing is written if one of several commands is refused, and the next start needs no caution."""
     folder = tmp_path / "data"
     with open_for_write(folder, 0.0) as state:
         execute_command(AddSite(Site(HOME)), state, 0.0, "a test")
@@ -436,7 +445,7 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
 
 
 def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
-    """Those in trouble come first, then the longest queues; hosts that have nothing to do are not there."""
+    """Hosts in trouble come first, then the longest queues; idle hosts are left out."""
     starts = [f"http://127.0.0.{number}/" for number in range(2, 6)]
     for start in starts:
         bench.order(AddSite(Site(start)))
@@ -453,7 +462,7 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
 
 
 def test_a_command_with_an_id_is_executed_once(bench: Bench) -> None:
-    """Sent again, by a client that was not answered in time, it gets the answer of the first time; a refusal too."""
+    """If a client sends it again after a timeout, it gets the first reply, even a refusal."""
     adding = Request("order", {"order": command_to_json(AddSite(Site("http://127.0.0.7/"))), "who": "a test"}, "one")
     first = bench.desk.handle(adding, bench.now_s)
     assert bench.desk.handle(adding, bench.now_s) == first
@@ -468,7 +477,7 @@ def test_a_command_with_an_id_is_executed_once(bench: Bench) -> None:
 
 
 def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
-    """They hold at once and are logged; what holds from the next start on, or is invalid, is refused in words."""
+    """They apply at once and are logged; settings that need a restart, or are invalid, are refused."""
     before = (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy)
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
@@ -485,7 +494,7 @@ def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> Non
 
 
 def test_a_contact_opens_public_hosts_without_a_restart(bench: Bench) -> None:
-    """What was refused for want of a contact is fetched once there is one, and fetchers name it."""
+    """URLs refused for lack of a contact are fetched once there is one, and fetchers send it."""
     public = "http://8.8.8.8/"
     bench.order(AddSite(Site(public)))
     assert bench.asked() == []
@@ -498,7 +507,7 @@ def test_a_contact_opens_public_hosts_without_a_restart(bench: Bench) -> None:
 
 
 def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
-    """The rules of a start are those that were chosen; what was taken back, and what no one can read, is the file's."""
+    """A restart uses the chosen values; those reverted or unreadable come from the file."""
     bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
     bench.order(SetMachine({"crawl.budget": None}))
     configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})
@@ -510,7 +519,7 @@ def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: 
 
 
 def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> None:
-    """The policy's verdict on a page that was fetched twice, and its last gain; none for a source."""
+    """Shows the policy's estimate for a page that was fetched twice, and its last gain; none for a source."""
     without_idle_time = override(Config(), {"refresh.idle_share": "0"})
     with closing(Bench(tmp_path, without_idle_time)) as bench:
         bench.crawled(*pages("a"))
@@ -537,7 +546,7 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
-    """With looks that were not written down yet, and with what a watch that was just made does to it."""
+    """Includes polls that were not saved yet, and the effect of a watch that was just created."""
     bench.crawled(*pages("a"))
     bench.order(AddAlert(parse_alert("w", HOST, "", "", "")))
     home = dict(bench.state.store.iter_pages())[HOME]

@@ -1,4 +1,4 @@
-"""Gains of fetches are measured while they are indexed: over a real state, archive and index."""
+"""Gains of fetches are measured during indexing, with a real state, archive and index."""
 
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +13,7 @@ from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.gain_store import Gain, read_gains_since
 from vedette.adapters.index_store.generations import Generations
+from vedette.engine.search.needy_queries import QueryNeeds
 from vedette.index.quality.watched_queries import WatchedQueries
 from vedette.runtime.indexing.indexer import rebuild
 from vedette.runtime.indexing.query_curves import (
@@ -22,6 +23,7 @@ from vedette.runtime.indexing.query_curves import (
     load_workload,
     read_curve_info,
     save_curves,
+    save_needs,
     update_curves,
 )
 from vedette.runtime.processes.gain_reader import sum_by_page
@@ -30,7 +32,7 @@ from vedette.text import hash_word
 
 @pytest.fixture
 def web(tmp_path: Path) -> Web:
-    """Three pages, and people who ask for zeppelins, four times as often as for submarines."""
+    """Three pages, and people who search for zeppelins four times as often as for submarines."""
     web = Web(tmp_path / "data")
     with web.state() as state:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
@@ -48,13 +50,13 @@ def web(tmp_path: Path) -> Web:
 
 
 def brought(web: Web, seq: int = 0) -> list[Gain]:
-    """What the indexer tells of all that is new."""
+    """Return the indexer's measurements of everything new."""
     web.index()
     return read_gains_since(Generations(web.folder).folder, seq, 100)
 
 
 def shares_of(watched: WatchedQueries) -> dict[tuple[str, ...], float]:
-    """The share of searches of each watched query, in order, by those of its words that a test may ask for."""
+    """Return the share of searches of each watched query, in order, by the words that a test looks for."""
     spelled = {hash_word(word): word for word in ["zeppelin", "flights", "submarine", "first", "second", "third"]}
     first = watched.words[np.append(True, np.diff(watched.slot) > 0)]
     words = [spelled.get(number, str(number)) for number in first.tolist()]
@@ -65,14 +67,14 @@ def shares_of(watched: WatchedQueries) -> dict[tuple[str, ...], float]:
 
 
 def ids(web: Web) -> dict[str, int]:
-    """Pages by their paths."""
+    """Return pages by path."""
     shelf = web.index()
     stored = ((id_, shelf.table.read_stored(id_)) for id_ in shelf.table.indexed.tolist())
     return {one.url.removeprefix(SITE.start): id_ for id_, one in stored if one is not None}
 
 
 def test_what_people_ask_for_is_watched(web: Web) -> None:
-    """Whole queries by how many searches had them; and what pages are called, a little."""
+    """Whole queries by their number of searches, and page titles to a small extent."""
     generation = Generations(web.folder).current()
     assert generation is not None
     by = CurveFile(generation).load()
@@ -88,7 +90,7 @@ def test_what_people_ask_for_is_watched(web: Web) -> None:
 
 
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
-    """By how much people ask for what has changed; with the moment of the fetch, and how often the page is shown."""
+    """It depends on how often people search for what has changed, and has the time of the fetch and the views."""
     web.answers("c", page("Third", "gardens for a zeppelin"))
     (gain,) = brought(web)
     assert (gain.page, gain.fetched_s, gain.what) == (ids(web)["c"], web.now_s, "again")
@@ -103,7 +105,7 @@ def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -
 
 
 def test_first_and_last_fetches_are_told_too(web: Web) -> None:
-    """A page that comes brings what it is found for; one that goes away is shown no more, and others move up."""
+    """A new page gains what it is found for; a deleted one is no longer shown, and others move up."""
     web.answers("new", page("Zeppelin", "zeppelin zeppelin zeppelin"))
     (first,) = brought(web)
     assert (first.what, first.gain > 0) == ("first", True)
@@ -115,7 +117,7 @@ def test_first_and_last_fetches_are_told_too(web: Web) -> None:
 
 
 def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
-    """A new anchor text changes a page's rank: the gain is the linking page's, the views are its own."""
+    """A new anchor text changes a page's rank: the gain belongs to the linking page, the views to its target."""
     web.answers("a", page("First", "zeppelin", links='<a href="/c">submarine</a>'))
     found = brought(web)
     by_name = ids(web)
@@ -132,7 +134,7 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
 
 
 def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
-    """A generation that is built again tells nothing of old pages, and its curves serve at once."""
+    """A rebuilt generation measures nothing for old pages, and its curves work at once."""
     rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
     assert brought(web) == []
     web.answers("c", page("Third", "gardens for a zeppelin"))
@@ -140,7 +142,7 @@ def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
 
 
 def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -> None:
-    """Something is measured before anyone has searched; damaged curves are no curves."""
+    """Something is measured before anyone has searched; damaged curves count as missing."""
     with closing(EventStore(web.folder)) as record:
         record.delete_imported()
     generation = Generations(web.folder).current()
@@ -153,16 +155,18 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
     assert CurveFile(generation).load() is None
 
 
-def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
-    """Gains by query are stored with the curves; changes bring nothing to queries that are not needy."""
+def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gains by query are stored with the curves; changes don't help queries that are not needy."""
     generation = Generations(web.folder).current()
     assert generation is not None
     before = brought(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
     changed = brought(web, before[-1].seq if before else 0)
     whole = sum(row.gain for row in changed if row.what == "again")
-    needs = load_needs(generation)
-    by = CurveFile(generation).load()
+    needs, file = load_needs(generation), CurveFile(generation)
+    by = file.load()
     assert by is not None
     rows = {query: row for row, query in enumerate(shares_of(by.curves.watched))}
     zeppelins, submarines = (
@@ -171,8 +175,15 @@ def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no
     gained = dict(zip(needs.prints.tolist(), needs.gained.tolist(), strict=True))
     assert gained[int(zeppelins)] > 0 < gained[int(submarines)]
     assert set(needs.changes.tolist()) == {1.0}
-    needy = np.flatnonzero(by.curves.watched.prints != zeppelins)
-    save_curves(generation, by.curves, CurveInfo(3, 0.0, 0.0), needy)
+    # From now on the other queries are known to gain, and this one is not.
+    monkeypatch.setattr("vedette.engine.search.needy_queries.MIN_QUERIES", 1)
+    prints = by.curves.watched.prints
+    gains = (np.sort(prints) != zeppelins).astype(np.float64)
+    save_needs(generation, QueryNeeds(np.sort(prints), gains, np.full(len(prints), 1e9)))
+    file.select_needy(load_needs(generation))
+    assert file.needy is not None
+    assert not file.needy[prints == zeppelins].any(), "at once, without new curves"
+    save_curves(generation, by.curves, CurveInfo(3, 0.0, 0.0))
     web.answers("c", page("Third", "gardens"))
     brought(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))

@@ -43,13 +43,13 @@ PAGES = 60
 
 
 def words(number: int) -> str:
-    """What the page with this number is about."""
+    """Return the words of the page with this number."""
     return f"{TOPICS[number % len(TOPICS)]} {TOPICS[(number * 7 + 3) % len(TOPICS)]}"
 
 
 @pytest.fixture
 def web(tmp_path: Path) -> Web:
-    """A folder with pages, and a list that names as many again which no one has fetched."""
+    """A folder with pages, and a list that links to as many unfetched ones."""
     made = Web(tmp_path / "data")
     with made.state() as state:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
@@ -62,13 +62,13 @@ def web(tmp_path: Path) -> Web:
 
 
 def search(web: Web, queries: dict[str, int]) -> None:
-    """People have searched for these, so often."""
+    """Record this many searches for these queries."""
     with closing(EventStore(web.folder)) as book:
         book.import_queries((query, web.now_s, times) for query, times in queries.items())
 
 
 def gains(web: Web) -> dict[str, float]:
-    """The estimate of each unseen URL, by its path."""
+    """Return the estimate of each unseen URL by path."""
     expected = ImpactEstimates(web.folder / "index")
     urls = list_unfetched(web.folder, 0, 1000)
     found = expected.get_known(np.array([one.id for one in urls], np.uint32)).tolist()
@@ -79,7 +79,7 @@ ASKED = {words(n): 1 + n for n in range(len(TOPICS))}
 
 
 def test_words_that_people_search_for_make_an_unseen_url_worth_more(web: Web) -> None:
-    """No page with these words was ever fetched; that links say them is enough."""
+    """No page with these words was ever fetched; words in links are enough."""
     search(web, ASKED | {"xylo zenith": 200})
     assert run_impact_pass(web.folder, web.now_s) >= PAGES
     found = gains(web)
@@ -87,7 +87,7 @@ def test_words_that_people_search_for_make_an_unseen_url_worth_more(web: Web) ->
 
 
 def test_before_anybody_has_searched_nothing_is_expected(web: Web) -> None:
-    """And when no one searches any more, what was expected is forgotten."""
+    """When no one searches any longer, the estimates are dropped."""
     assert run_impact_pass(web.folder, web.now_s) == 0
     assert read_info(web.folder / "index") is not None
     assert ImpactEstimates(web.folder / "index").version == 0
@@ -106,7 +106,7 @@ def test_without_an_index_nothing_happens(tmp_path: Path) -> None:
 
 
 def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that come while it runs were not learned from, so the index has grown by them since."""
+    """Pages that arrive while it runs were not learned from, so they count as growth."""
     search(web, ASKED)
     indexed: property = vars(PageTable)["indexed"]
     seen: list[int] = []
@@ -125,7 +125,7 @@ def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkey
 
 @dataclass(frozen=True, slots=True)
 class Recording(Impact):
-    """The live policy, with all of its calls and results."""
+    """The live policy, recording all of its calls and results."""
 
     taught: list[tuple[ImpactSettings | None, UnseenUrls, float]] = field(default_factory=list)
     asked: list[tuple[UnseenUrls, Floats]] = field(default_factory=list)
@@ -142,7 +142,7 @@ class Recording(Impact):
 
 
 def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One history, two drivers: from the same first fetches the lab's agent has the same worths and the same order."""
+    """From the same first fetches, the lab's agent computes the same worths and the same order."""
     live = Recording()
     monkeypatch.setattr(impact, "POLICY", live)
     search(web, ASKED | {"xylo zenith": 200})
@@ -171,9 +171,9 @@ def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, m
 def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bit(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Curves, scores, gains, sketches and training as the lab builds them, over the index that the live pass read.
+    """Curves, scores, gains, sketches and training as the lab builds them, on the index of the live pass.
 
-    Given to both are the features of URLs before their fetch, which come from a state here and from a history there.
+    Both get the features of URLs before their fetch, which come from a state here and from a history there.
     """
     live = Recording()
     monkeypatch.setattr(impact, "POLICY", live)
@@ -201,14 +201,14 @@ def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bi
 
 
 def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_learn() -> None:
-    """Whatever the file says that tells how it was made."""
+    """Whatever the status file contains."""
     assert not is_due(None, 3, 0.0, has_changed=True)
     assert is_due(None, 1000, 0.0, has_changed=True)
     assert is_due({"made_s": "x"}, 1000, 0.0, has_changed=True)
 
 
 def test_explain_says_what_is_expected_and_why(web: Web) -> None:
-    """The query, its frequency, and where its words occur; before that, why there is no estimate."""
+    """It shows the query, its frequency, and where its words occur; before that, why there is no estimate."""
     (wanted,) = (one for one in list_unfetched(web.folder, 0, 1000) if one.url.endswith("/wanted"))
     told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, None)
     assert (told["gain"], told["matches"], told["names"]) == (None, [], ["xylo zenith"])

@@ -1,6 +1,6 @@
-"""From the state to the index: fetched pages are found, gone ones are not, and nothing is lost in between.
+"""From the state to the index: fetched pages are found, deleted ones are not, and nothing is lost in between.
 
-Pages are read on the way that a fetched answer takes; the archive, the state and the index are the real ones.
+Pages take the same path as fetched responses; archive, state and index are real.
 """
 
 import sqlite3
@@ -37,24 +37,24 @@ FILLER = "Ordinary words fill the rest of this page so that it is long enough to
 
 
 def page(title: str, text: str, head: str = "", links: str = "") -> str:
-    """A page with a main text of its own."""
+    """A page with a unique main text."""
     main = f"<main><h1>{title}</h1><p>{text} {FILLER}</p>{links}</main>"
     return f"<html><head><title>{title}</title>{head}</head><body>{main}</body></html>"
 
 
 @dataclass
 class Web:
-    """A folder into which answers come as if they had been fetched one after the other."""
+    """A folder that receives responses as if they had been fetched one after the other."""
 
     folder: Path
     now_s: float = NOW_S
 
     def answers(self, path: str, body: str = "", status: int = 200, headers: Headers = HTML) -> None:
-        """One URL answers so."""
+        """One URL returns this response."""
         self.all_answer({path: body}, status, headers)
 
     def all_answer(self, bodies: dict[str, str], status: int = 200, headers: Headers = HTML) -> None:
-        """URLs answer so at the same time."""
+        """Several URLs return this response at the same time."""
         self.now_s += 60
         with self.state() as state, self.importer(state) as importer:
             importer._save_pages(
@@ -66,32 +66,32 @@ class Web:
 
     @contextmanager
     def importer(self, state: State) -> Iterator[Importer]:
-        """Takes answers into the state."""
+        """Import responses into the state."""
         with closing(Importer(state, "test", self.now_s, 1 << 20)) as importer:
             yield importer
 
     def ordered(self, order: Command) -> int:
-        """The operator orders something; the number of the action."""
+        """Run an operator command and return the number of the action."""
         with self.state() as state:
             return execute_command(order, state, self.now_s, "a test").action
 
     @contextmanager
     def state(self) -> Iterator[State]:
-        """The state, held and closed cleanly."""
+        """Open the state, and close it cleanly."""
         with opened(self.folder, self.now_s) as state:
             state.db.execute("BEGIN IMMEDIATE")
             yield state
             state.commit()
 
     def index(self) -> LiveIndexSnapshot:
-        """All news is taken; the index as a reader sees it."""
+        """Process all changes, and return the index as a reader sees it."""
         catch_up(self.folder, start_clock(self.now_s, 1.0))
         generation = Generations(self.folder).current()
         assert generation is not None
         return LiveIndexSnapshot(generation)
 
     def found(self, word: str, field: str = "body") -> list[str]:
-        """The paths of the pages that have a word, in order."""
+        """Return the paths of the pages with a word, in order."""
         shelf = self.index()
         return paths(shelf, Term(field, word))
 
@@ -113,7 +113,7 @@ def web(tmp_path: Path) -> Web:
 
 
 def test_what_was_fetched_is_found_by_every_field(web: Web) -> None:
-    """Title, headings, body, URL, language, kind, site and dates all lead to the page."""
+    """Title, headings, body, URL, language, kind, site and dates all find the page."""
     web.answers("guide/setup", page("Installation", "Unpack the zeppelin first.", '<html lang="en">'))
     shelf = web.index()
     for field, word in (
@@ -155,7 +155,7 @@ def test_a_changed_page_is_found_by_its_new_words_only(web: Web) -> None:
     ],
 )
 def test_what_went_away_is_not_found(web: Web, status: int, headers: Headers, body: str) -> None:
-    """Deleted, moved and noindex pages leave the results, and come back when they are what they were."""
+    """Deleted, moved and noindex pages leave the results, and come back when they are restored."""
     web.answers("a", page("Here", "zeppelin"))
     assert web.found("zeppelin") == ["a"]
     web.answers("a", body, status, headers)
@@ -165,7 +165,7 @@ def test_what_went_away_is_not_found(web: Web, status: int, headers: Headers, bo
 
 
 def test_a_page_that_names_another_leaves_the_results_for_it(web: Web) -> None:
-    """Only once that other one can be found: a name that leads nowhere hides nothing."""
+    """Only once the other page can be found: an unreachable canonical URL hides nothing."""
     canonical = '<link rel="canonical" href="/whole">'
     web.answers("print", page("For the printer", "zeppelin", canonical))
     assert web.found("zeppelin") == ["print"]
@@ -175,7 +175,7 @@ def test_a_page_that_names_another_leaves_the_results_for_it(web: Web) -> None:
 
 
 def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: Web) -> None:
-    """A copy that differs in a number can be found by that number; both are of one group, to be folded."""
+    """A copy that differs in a number can be found by it; both are in one group, to be folded."""
     text = "The release brings many improvements to the engine and fixes what was reported since the last one. " * 4
     web.answers("one", page("Release 7", f"Version 3001 {text}"))
     web.answers("two", page("Release 7", f"Version 3001 {text}"))
@@ -189,7 +189,7 @@ def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: W
 
 
 def test_what_others_call_a_page_finds_it(web: Web) -> None:
-    """Names that were given before it was fetched, and names that come later, and those of what redirects to it."""
+    """Anchor texts from before and after the fetch count, and those of redirects to it."""
     web.answers("hub", page("Hub", "links", links='<a href="/target">the blue manual</a><a href="/old">antique</a>'))
     web.answers("target", page("Target", "zeppelin"))
     assert web.found("manual", "anchors") == ["target"]
@@ -200,7 +200,7 @@ def test_what_others_call_a_page_finds_it(web: Web) -> None:
 
 
 def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(web: Web) -> None:
-    """A URL, all that begins alike, a whole domain: through a recrawl and a new index, and undone at once."""
+    """Covers a URL, a prefix and a domain; it survives a recrawl and a new index, and can be undone."""
     for path in ("a", "drafts/1", "drafts/2"):
         web.answers(path, page(f"Page {path}", f"zeppelin {path}"))
     web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}a"),)))
@@ -221,7 +221,7 @@ def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(we
 
 
 def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
-    """Of two similar pages, the one whose host is boosted is first, and says why."""
+    """Of two similar pages, the one on the raised domain comes first, with the reason."""
     other = Site("http://www.example.net/")
     with web.state() as state:
         state.store.save_site(SiteRow(other, paused=False, added_s=NOW_S))
@@ -254,7 +254,7 @@ def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
 
 
 def test_forgotten_pages_and_overruled_judgements_count_at_once(web: Web) -> None:
-    """What the operator does to a site is seen in the index without another fetch."""
+    """Changes to a site apply to the index without another fetch."""
     web.answers("thin", "<title>Tiny</title><p>zeppelin</p>")
     assert web.found("zeppelin") == []
     with web.state() as state:
@@ -266,7 +266,7 @@ def test_forgotten_pages_and_overruled_judgements_count_at_once(web: Web) -> Non
 
 
 def test_pages_that_share_one_title_are_called_by_their_headings(web: Web) -> None:
-    """A title on every page says nothing of any."""
+    """A title that all pages share says nothing about them."""
     bodies = {
         f"p{number}": page("The Site", f"text {number}").replace("<h1>The Site", f"<h1>Chapter {number}")
         for number in range(MANY_PAGES)
@@ -278,7 +278,7 @@ def test_pages_that_share_one_title_are_called_by_their_headings(web: Web) -> No
 
 
 def test_an_index_that_was_lost_is_built_from_state_and_archive(web: Web) -> None:
-    """Nothing but the index folder is missing, and everything is found again, documents too."""
+    """With only the index folder missing, everything is found again, including documents."""
     web.answers("a", page("First", "zeppelin", links='<a href="/b">other</a>'))
     web.answers("notes.md", "# Balloon\n\nSee [the gondola](c).", headers=(("content-type", "text/plain"),))
     web.answers("b", page("Second", "submarine"))
@@ -295,7 +295,7 @@ def test_an_index_that_was_lost_is_built_from_state_and_archive(web: Web) -> Non
 
 
 def test_a_new_generation_is_built_beside_the_one_that_serves(web: Web) -> None:
-    """The old one answers until the turn; the new one has the same pages, and what came meanwhile comes after."""
+    """The old one serves until the switch; the new one has the same pages, and later changes follow."""
     web.answers("a", page("First", "zeppelin"))
     old = web.index()
     drop_news(web)
@@ -313,7 +313,7 @@ def test_a_new_generation_is_built_beside_the_one_that_serves(web: Web) -> None:
 
 
 def test_a_crash_at_any_step_loses_nothing(web: Web) -> None:
-    """An indexer that is dropped without a commit leaves the news for the next one, which ends with the same index."""
+    """An indexer that dies without a commit leaves the changes for the next one, with the same result."""
     for number in range(6):
         web.answers(f"p{number}", page(f"Page {number}", f"zeppelin{number}", links='<a href="/p0">name</a>'))
     crashed = open_indexer(web.folder, start_clock(web.now_s, 1.0))
@@ -326,7 +326,7 @@ def test_a_crash_at_any_step_loses_nothing(web: Web) -> None:
 
 
 def test_links_make_importance(web: Web) -> None:
-    """The page that all others link to matters most."""
+    """The page that all others link to is the most important."""
     for number in range(5):
         web.answers(f"p{number}", page(f"Page {number}", f"text {number}", links='<a href="/hub">hub</a>'))
     web.answers("hub", page("Hub", "centre"))
@@ -341,14 +341,14 @@ def test_links_make_importance(web: Web) -> None:
 
 
 def let_go(indexer: Indexer) -> None:
-    """As a killed process does: nothing is committed, and the locks are free."""
+    """Exit like a killed process: nothing is committed, and the locks are released."""
     builder = indexer.builder
     builder._writer._writer.rollback()
     builder.close()
 
 
 def drop_news(web: Web) -> None:
-    """As the coordinator does once the index has it."""
+    """Drop changes as the coordinator does once they are indexed."""
     taken = Generations(web.folder).min_indexed_seq()
     assert taken is not None
     with closing(sqlite3.connect(web.folder / "state.db", isolation_level=None)) as db:
@@ -357,7 +357,7 @@ def drop_news(web: Web) -> None:
 
 
 def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> None:
-    """Text that no one points to any more goes with the old generation; a small or tidy index is left alone."""
+    """Unreferenced text is dropped with the old generation; a small or tidy index is left alone."""
     for version in range(4):
         web.answers("a", page("First", f"zeppelin{version}"))
         web.index()
@@ -375,7 +375,7 @@ def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> Non
 
 
 def test_an_index_that_is_being_built_says_so(web: Web) -> None:
-    """Users see that results may be incomplete until all pages were indexed."""
+    """Users see that results may be incomplete until all pages are indexed."""
     web.answers("a", page("First", "zeppelin"))
     clock = start_clock(web.now_s, 1.0)
     search = FolderSearch(web.folder, clock)
@@ -391,7 +391,7 @@ def test_an_index_that_is_being_built_says_so(web: Web) -> None:
 
 
 def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
-    """A fetched page is returned from the archive unchanged; not with noarchive, and not if it is missing."""
+    """A fetched page is returned from the archive unchanged, unless it is noarchive or missing."""
     web.answers("open", page("Open", "zeppelin"))
     web.answers("closed", page("Closed", "submarine", '<meta name="robots" content="noarchive">'))
     shelf = web.index()
@@ -406,7 +406,7 @@ def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
 
 
 def test_a_page_is_found_by_its_address(web: Web) -> None:
-    """The address as it is known finds the page; any other finds none, and neither does one of a page that is gone."""
+    """Only the normalized URL finds the page, and not that of a deleted one."""
     web.answers("open", page("Open", "zeppelin"))
     web.answers("gone", page("Gone", "submarine"))
     web.index()

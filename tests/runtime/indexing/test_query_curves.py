@@ -1,4 +1,4 @@
-"""Curves are rebuilt when there is reason to and when it is paid for; pages are remembered until they change."""
+"""Curves are rebuilt when there is a reason and enough time; pages are cached until they change."""
 
 import os
 from contextlib import closing
@@ -36,12 +36,12 @@ ENOUGH_S = MADE.took_s / CPU_SHARE
 
 
 def no_curves() -> QueryCurves:
-    """Curves for no one who asks."""
+    """Curves for no queries."""
     return QueryCurveBuilder(build_watched([])).build(0)
 
 
 def write(writer: PageTableWriter, id_: int, body: str) -> None:
-    """A page that is in the index."""
+    """A page in the index."""
     numbers = hash_words(body.encode())
     writer.put(id_, FACTS, b"", (numbers, (0, 0, 0, 0, len(numbers))), None)
 
@@ -50,7 +50,7 @@ def write(writer: PageTableWriter, id_: int, body: str) -> None:
     ("pages", "changes", "age_s"), [(1600, 0, HOUR_S), (1000, 1001, HOUR_S), (1000, 1, DAY_S + HOUR_S)]
 )
 def test_a_reason_is_not_enough_without_pay(pages: int, changes: int, age_s: float) -> None:
-    """The index has grown, pages have changed, or a day has passed: then it is done once indexing took long enough."""
+    """After growth, changes or a day, it is done once indexing took long enough."""
     made = MADE._replace(age_s=age_s)
     assert is_due(made, pages, changes, ENOUGH_S)
     assert not is_due(made, pages, changes, 0.9 * ENOUGH_S)
@@ -58,7 +58,7 @@ def test_a_reason_is_not_enough_without_pay(pages: int, changes: int, age_s: flo
 
 
 def test_some_things_do_not_wait_for_pay() -> None:
-    """Without curves nothing is measured; much smaller or much older ones tell little."""
+    """Without curves nothing is measured; much smaller or older ones say little."""
     assert is_due(None, 1, 1, 0.0)
     assert is_due(MADE, 4001, 1, 0.0)
     assert is_due(MADE._replace(age_s=8 * DAY_S), 1000, 1, 0.0)
@@ -66,7 +66,7 @@ def test_some_things_do_not_wait_for_pay() -> None:
 
 @given(st.lists(st.tuples(st.floats(0.0, 50.0), st.integers(0, 3000)), max_size=80), st.floats(0.01, 5.0))
 def test_making_curves_stays_a_small_part_of_indexing(steps: list[tuple[float, int]], took_s: float) -> None:
-    """However much pages change, all makings together take no more than their share of what indexing took."""
+    """However much pages change, rebuilding takes no more than its share of the time for indexing."""
     made, since_s, changes, makings = MADE._replace(took_s=took_s), 0.0, 0, 0
     for spent_s, more in steps:
         since_s, changes = since_s + spent_s, changes + more
@@ -91,7 +91,7 @@ def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
 
 
 def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> None:
-    """One that just came reads how they were made; when they have become old, it begins, and once only."""
+    """A new process reads how they were built, and rebuilds them once when they are old."""
     with closing(PageTableWriter(tmp_path)) as writer:
         write(writer, 1, "tide")
     table = PageTable(tmp_path)

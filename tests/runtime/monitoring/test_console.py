@@ -19,13 +19,13 @@ DAY_S = 86_400.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with the sample in it, that no one runs."""
+    """A data folder with the sample, without a running process."""
     write_sample(tmp_path / "data")
     return tmp_path / "data"
 
 
 def test_a_folder_that_nobody_runs_is_told_by_its_record(folder: Path) -> None:
-    """It says that none is running; numbers are the last known, hosts are empty."""
+    """It says that none is running; numbers are the last known, and hosts are empty."""
     clock = real_clock()
     with closing(EventStore(folder)) as book:
         book.add_points(clock.now(), {"known": 12.0, "waiting": 5.0})
@@ -35,7 +35,7 @@ def test_a_folder_that_nobody_runs_is_told_by_its_record(folder: Path) -> None:
 
 
 def test_room_is_that_of_the_files(folder: Path) -> None:
-    """Each part has its size, and the limits are those that were set."""
+    """Each part has its size, and the limits are the configured ones."""
     storage = FolderMonitor(folder, real_clock(), CONFIG).get_storage_status()
     sizes = {part.name: part.size_bytes for part in storage.parts}
     assert sizes["Archive"] == sum(path.stat().st_size for path in (folder / "warc").iterdir())
@@ -45,7 +45,7 @@ def test_room_is_that_of_the_files(folder: Path) -> None:
 
 
 def test_a_folder_with_nothing_in_it_is_told_as_empty(tmp_path: Path) -> None:
-    """Nothing fails before there is a crawl, nor with a record that cannot be read."""
+    """Nothing fails before there is a crawl, or with an unreadable event store."""
     for damage in (None, b"this is no database" * 100):
         if damage:
             (tmp_path / EVENTS_NAME).write_bytes(damage)
@@ -58,7 +58,7 @@ def test_a_folder_with_nothing_in_it_is_told_as_empty(tmp_path: Path) -> None:
 
 
 def test_many_may_look_at_once(folder: Path) -> None:
-    """Threads share what was looked at, and each gets it."""
+    """Threads share cached data, and each gets it."""
     watch = FolderMonitor(folder, real_clock(), CONFIG)
     seen: list[object] = []
     threads = [

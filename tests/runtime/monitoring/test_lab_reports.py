@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Path:
-    """The folder of reports, with one and its plot in it."""
+    """The folder of reports, with a report and its plot."""
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "lab-refresh.json").write_text(json.dumps(GOOD))
     (tmp_path / "lab" / "lab-refresh-age.svg").write_text(SVG)
@@ -33,7 +33,7 @@ def lab(tmp_path: Path) -> Path:
 
 
 def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
-    """Reports round-trip; a plot whose file is gone is listed as missing."""
+    """Reports round-trip; a plot without a file is listed as missing."""
     reports = FolderReports(lab.parent)
     os.utime(lab / "lab-refresh.json", (1_000.0, 1_000.0))
     assert reports.has_any()
@@ -49,7 +49,7 @@ def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
 
 
 def test_a_folder_without_reports_is_told_as_empty(tmp_path: Path) -> None:
-    """Nothing fails where there is no folder of them, or something else in its place."""
+    """Nothing fails if the folder is missing or something else has its name."""
     reports = FolderReports(tmp_path)
     assert (reports.has_any(), reports.list_reports(), reports.load_report("x"), reports.load_plot("x", "y")) == (
         False,
@@ -62,7 +62,7 @@ def test_a_folder_without_reports_is_told_as_empty(tmp_path: Path) -> None:
 
 
 def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
-    """The latest is first, with its current content."""
+    """The latest comes first, with its current content."""
     reports = FolderReports(lab.parent)
     reports.list_reports()
     (lab / "lab-second.json").write_text(json.dumps({**GOOD, "question": "Second?"}))
@@ -96,7 +96,7 @@ def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> None:
-    """In words for people; the others are listed as usual, and it cannot be opened."""
+    """The message is for people; the others are listed as usual, and it can't be opened."""
     (lab / "lab-broken.json").write_bytes(data)
     reports = FolderReports(lab.parent)
     problems = {line.name: line.problem for line in reports.list_reports()}
@@ -106,7 +106,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> No
 
 
 def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
-    """Neither in an address, nor in a report, nor by a link; and nothing but reports and plots is given out."""
+    """Not by URL, report or link; and only reports and plots are served."""
     (lab.parent / "lab-secret.json").write_text(json.dumps(GOOD))
     (lab.parent / "secret.svg").write_text(SVG)
     (lab / "lab-linked.json").symlink_to(lab.parent / "lab-secret.json")

@@ -8,10 +8,14 @@ from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
 
 from vedette.adapters.clock import real_clock
 from vedette.adapters.index_store.gain_store import Gain, GainStore
+from vedette.adapters.index_store.generations import Generations
 from vedette.config import Config
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.index.quality.query_curves import QueryCurveBuilder
+from vedette.index.quality.watched_queries import build_watched
+from vedette.runtime.indexing.query_curves import CurveInfo, save_curves
 from vedette.runtime.monitoring.console import FolderMonitor
 from vedette.runtime.monitoring.refresh import BUCKET_S, MAX_DUE, GainSums, load_refresh_report
 from vedette.web.console.ports.monitoring import RefreshStatus
@@ -20,7 +24,7 @@ LATER_S = NOW_S + DAY_S
 
 
 def fetched(folder: Path, pages: int) -> None:
-    """A home page and this many others, all fetched at one time and judged by the preferred policy."""
+    """Return a home page and this many others, all fetched at one time and judged by the preferred policy."""
     with opened(folder) as state:
         with Fetches(state) as fetches:
             for name in ("", *(f"d/{number}" for number in range(pages))):
@@ -32,7 +36,7 @@ def fetched(folder: Path, pages: int) -> None:
 
 
 def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
-    """Pages have chance and worth, a source has a rule; the longer ago they were fetched, the fewer are current."""
+    """Pages have probability and worth, a source has a rule; the older the fetch, the fewer are current."""
     fetched(tmp_path, 3)
     soon = load_refresh_report(tmp_path, Schedule(), NOW_S + 60)
     with opened(tmp_path) as state:
@@ -56,7 +60,7 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
 
 
 def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
-    """However many there are, only this many due ones are shown."""
+    """Only this many due pages are shown, however many there are."""
     fetched(tmp_path, 350)
     told = load_refresh_report(tmp_path, Schedule(), LATER_S)
     assert told.judged == 350
@@ -64,7 +68,7 @@ def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
-    """No folder, and one without pages; numbers that no one measured are left out."""
+    """Covers no folder and one without pages; unmeasured numbers are left out."""
     watch = FolderMonitor(tmp_path / "none", real_clock(), Config())
     assert watch.get_refresh_status() == RefreshStatus()
     with opened(tmp_path / "data"):
@@ -72,7 +76,17 @@ def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
     watch = FolderMonitor(tmp_path / "data", real_clock(), Config())
     assert watch.get_refresh_status().soon == ()
     assert watch.list_gains(0.0) == []
-    assert {"current_share", "gain_day"}.isdisjoint(watch.get_latest_values())
+    assert {"current_share", "gain_day", "overlap_at_10"}.isdisjoint(watch.get_latest_values())
+
+
+def test_overlap_with_served_results_is_a_live_number(tmp_path: Path) -> None:
+    """As measured with the curves of the current generation."""
+    with opened(tmp_path):
+        generations = Generations(tmp_path)
+        generation = generations.begin()
+        generations.activate(generation)
+    save_curves(generation, QueryCurveBuilder(build_watched([])).build(0), CurveInfo(12, 0.5, 0.0, 0.875))
+    assert FolderMonitor(tmp_path, real_clock(), Config()).get_latest_values()["overlap_at_10"] == 0.875
 
 
 def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:
@@ -81,7 +95,7 @@ def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:
 
 
 def test_gains_are_summed_and_read_on(tmp_path: Path) -> None:
-    """Each counts once, first fetches do not, and those of long ago are let go."""
+    """Each counts once, first fetches do not, and old ones expire."""
     sums = GainSums(tmp_path)
     assert sums.sum_since(0.0, NOW_S) == []
     with closing(GainStore(tmp_path / "index")) as book:

@@ -1,4 +1,4 @@
-"""The robots.txt of a site before it is added: a real server is requested once, and politely."""
+"""The robots.txt of a site before it is added: a real server gets one polite request."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ AGENT = "vedette/test (+mailto:us@example.org)"
 
 
 def settings(port: int, clock: Clock | None = None) -> RuntimeSettings:
-    """A crawl whose hosts under .test lie at a port of loopback, which the operator allows."""
+    """A crawl whose .test hosts are at an allowed loopback port."""
     config = Config()
     crawl = replace(config.crawl, delay_s=0.02)
     detours = (ConnectOverride("*.test", None, Endpoint("127.0.0.1", port)),)
@@ -30,7 +30,7 @@ def settings(port: int, clock: Clock | None = None) -> RuntimeSettings:
 
 
 def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsPreview, list[Question]]:
-    """The preview of a site whose host responds this way, and the requests."""
+    """Return the preview of a site whose host responds this way, and the requests."""
     answers = script if isinstance(script, Mapping) else {"/robots.txt": script}
     with WireServer(lambda question: answers[question.target]) as server:
         _, robots = RobotsPreviewer(settings(server.port)).preview(site)
@@ -38,7 +38,7 @@ def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[Robot
 
 
 def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> None:
-    """Allowed by which line, the delay, the sitemaps; under our own name, and with no other request."""
+    """Shows the matching line, the delay and the sitemaps; one request, under our own name."""
     robots, questions = looked(whole(ROBOTS))
     assert (robots.says, robots.line) == ("allowed", "Allow: /a/b$")
     assert robots.crawl_delay_s == 3.0
@@ -47,8 +47,8 @@ def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> No
     assert [(question.target, question.header("user-agent")) for question in questions] == [("/robots.txt", AGENT)]
 
 
-def test_a_start_that_is_disallowed_is_told_with_the_line() -> None:
-    """Of the longest match, as in the crawl."""
+def test_a_disallowed_start_url_is_shown_with_its_line() -> None:
+    """The line is that of the longest match, as in the crawl."""
     robots, _ = looked(whole(ROBOTS), Site("http://docs.test/a/c"))
     assert (robots.says, robots.line) == ("disallowed", "Disallow: /a/")
 
@@ -61,15 +61,15 @@ def test_a_start_that_is_disallowed_is_told_with_the_line() -> None:
         (Said(b"", "reset"), "waits", "robots.txt failed once"),
     ],
 )
-def test_what_cannot_be_had_is_told_with_what_follows(answer: Said, says: str, words: str) -> None:
-    """4xx allows everything; 5xx and silence make the host wait."""
+def test_a_failing_robots_txt_is_shown_with_its_consequences(answer: Said, says: str, words: str) -> None:
+    """4xx allows everything; 5xx and timeouts make the host wait."""
     robots, _ = looked(answer)
     assert robots.says == says
     assert words in robots.words
 
 
 def test_redirects_are_followed_within_the_host_only() -> None:
-    """One hop on the same host finds the file; another host is not requested, but named."""
+    """One hop on the same host finds the file; another host is named, but not requested."""
     near = whole(b"", "Location: /other.txt", status="301 Moved")
     robots, questions = looked({"/robots.txt": near, "/other.txt": whole(ROBOTS)})
     assert robots.line == "Allow: /a/b$"
@@ -81,13 +81,13 @@ def test_redirects_are_followed_within_the_host_only() -> None:
 
 
 def test_a_ring_of_redirects_ends() -> None:
-    """After few hops it is left to the crawl."""
+    """After a few hops it is left to the crawler."""
     robots, questions = looked(whole(b"", "Location: /robots.txt", status="302 Found"))
     assert robots.says == "unasked"
     assert 1 < len(questions) < 6
 
 
-def test_a_host_is_not_asked_twice() -> None:
+def test_a_preview_requests_a_host_once() -> None:
     """The result is cached, also for another start URL of the host."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         scout = RobotsPreviewer(settings(server.port))
@@ -98,7 +98,7 @@ def test_a_host_is_not_asked_twice() -> None:
 
 
 def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
-    """Neither by a detour nor by a literal; the site itself may allow it."""
+    """Neither through an override nor as a literal; the site itself may allow it."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         scout = RobotsPreviewer(replace(settings(server.port), allow_private=False))
         for site in (
@@ -122,14 +122,14 @@ def test_public_hosts_are_not_asked_without_a_contact() -> None:
 
 
 def test_a_name_that_does_not_exist_is_told() -> None:
-    """By the resolver's word."""
+    """The resolver says so."""
     _, robots = RobotsPreviewer(settings(1)).preview(Site("https://nowhere.invalid/"))
     assert robots.asked_s is None
     assert "does not resolve" in robots.words
 
 
 def test_the_time_of_the_last_request_is_world_time() -> None:
-    """So that the coordinator can give the host its delay."""
+    """So the coordinator can respect the host's delay."""
     clock = start_clock(5_000.0, 1000.0)
     with WireServer(lambda _: whole(ROBOTS)) as server:
         before_s = clock.now()

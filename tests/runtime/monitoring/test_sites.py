@@ -1,4 +1,4 @@
-"""The console's data on sites and URLs, over a real data folder without a running process."""
+"""The console's data on sites and URLs, with a real data folder without a running process."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ ROBOTS = b"User-agent: *\nDisallow: /a/\n"
 
 
 def sample_desk(folder: Path, port: int) -> FolderSiteService:
-    """A desk over the sample of the present format, in which one site is paused, and a second one runs."""
+    """The service for the sample of the current format, with one paused site and one active."""
     write_sample(folder)
     with opened(folder) as state:
         state.store.save_site(SiteRow(Site("http://docs.test/"), paused=False, added_s=NOW_S))
@@ -29,8 +29,8 @@ def sample_desk(folder: Path, port: int) -> FolderSiteService:
     return FolderSiteService(RuntimeSettings(Config(), clock, folder, "vedette", detours=detours, allow_private=True))
 
 
-def test_hosts_that_the_crawl_knows_are_left_to_it(tmp_path: Path) -> None:
-    """A stored copy is shown from the state; a host of a site without one is not contacted for it either."""
+def test_a_preview_does_not_request_known_hosts(tmp_path: Path) -> None:
+    """A stored copy is shown from the state; a known host without one is not contacted either."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
         known = desk.preview_site(Site(f"https://{HOST}/private/x")).robots
@@ -41,7 +41,7 @@ def test_hosts_that_the_crawl_knows_are_left_to_it(tmp_path: Path) -> None:
 
 
 def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_path: Path) -> None:
-    """Sites that take the start or would be taken, a start that is disallowed, a blocked domain."""
+    """Covers overlapping sites, a disallowed start URL, and a blocked domain."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
         around = desk.preview_site(Site(f"https://{HOST}/private/", scope="domain")).warnings
@@ -52,7 +52,7 @@ def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_
 
 
 def test_the_list_of_sites_counts_what_each_has_and_names_its_last_error(tmp_path: Path) -> None:
-    """Pages, known URLs, the last fetch and the last failure that was no refusal."""
+    """Pages, known URLs, the last fetch and the last failure that was not a refusal."""
     desk = sample_desk(tmp_path, 1)
     sample, other = desk.list_sites()
     assert (sample.state, sample.pages, sample.known) == ("paused", 2, len(URLS))
@@ -71,7 +71,7 @@ def test_a_site_below_a_path_is_counted_by_its_path(tmp_path: Path) -> None:
 
 
 def test_what_leaves_with_a_site_is_what_no_other_site_takes(tmp_path: Path) -> None:
-    """As removing it with its pages would do."""
+    """The same as when it is removed with its pages."""
     desk = sample_desk(tmp_path, 1)
     excluded = 1
     assert desk.preview_removal(SITE.start) == (len(URLS) - excluded, 2)
@@ -82,7 +82,7 @@ def test_what_leaves_with_a_site_is_what_no_other_site_takes(tmp_path: Path) -> 
 
 
 def test_explaining_names_the_rules_that_hide_a_url(tmp_path: Path) -> None:
-    """A conceal by prefix, a block and a hide for one query; rules about others are not named."""
+    """Covers a concealed prefix, a block and a hide for one query; unrelated rules are not shown."""
     desk = sample_desk(tmp_path, 1)
     rules = (("conceal", "", f"https://{HOST}/a*"), ("block", "", "example.org"), ("hide", "q", URLS[1]))
     with opened(tmp_path) as state:

@@ -1,15 +1,17 @@
-"""Background jobs pause in proportion to their CPU time, not to their wall time."""
+"""Background jobs pause in proportion to their CPU time, not to their wall time, and end with their parent."""
 
+import subprocess
+import sys
 import time
 
-from vedette.runtime.processes.background import BackgroundJob
+from vedette.runtime.processes.background import PARENT_ENV, BackgroundJob
 
 DAYS_S = 1e6
 STEPS = 3_000
 
 
 def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
-    """By the clock of who asks it took days, and it worked for a moment: it may begin again within the hour."""
+    """It took days of wall time but a moment of CPU time, so it may start again within the hour."""
     aside = BackgroundJob("vedette")
     aside.start(0.0, "--version")
     for step in range(STEPS):
@@ -17,3 +19,14 @@ def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
             break
         time.sleep(0.01)
     assert aside.is_ready(DAYS_S + STEPS)
+
+
+def test_a_job_whose_parent_is_gone_does_not_start() -> None:
+    """The parent was killed while the job was still importing: nothing else would ever end it."""
+    program = "from vedette.runtime.processes.background import lower_priority; lower_priority(); print('started')"
+    for parent, said in (("1", ""), (None, "started\n")):
+        environment = {} if parent is None else {PARENT_ENV: parent}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == said

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.data_folders import BODIES, write_sample
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 from vedette.adapters.event_store.reader import EventReader, Totals
 from vedette.adapters.event_store.search_log import EventLog, get_day_salt
@@ -32,16 +32,16 @@ sys.exit(run_event_recorder(RuntimeSettings(config, real_clock(), Path(sys.argv[
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with the sample in it."""
+    """A data folder with the sample."""
     write_sample(tmp_path / "data")
     return tmp_path / "data"
 
 
 @contextmanager
 def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
-    """A recorder that is stopped at the end, which must succeed; its output goes to the returned file."""
+    """Run a recorder that must exit successfully; its output goes to the returned file."""
     command = [sys.executable, "-c", RECORD, str(folder), str(keep_days)]
-    said = folder.with_name("said.txt")
+    said = folder.with_name("messages.txt")
     with (
         said.open("wb") as stderr,
         subprocess.Popen(command, stderr=stderr, cwd=Path(__file__).parents[3]) as process,
@@ -49,19 +49,19 @@ def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
         try:
             yield said
             process.send_signal(signal.SIGTERM)
-            assert process.wait(300) == 0
+            assert process.wait(PATIENCE_S) == 0
         finally:
             process.kill()
 
 
 def searched(number: int) -> SearchEvent:
-    """A search of just now."""
+    """A search made just now."""
     shown = (ShownResult(7, 1, 0.5),)
     return SearchEvent(f"{number:032x}", time.time(), "Fox", "fox", 1, "mark", results=shown)
 
 
 def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
-    """Searches and clicks are there within moments, numbers of the crawl too; the last line before the end as well."""
+    """Searches, clicks and crawl numbers arrive within moments, including the last line before shutdown."""
     view = EventReader(folder)
     yesterday = datetime.now(UTC) - timedelta(1)
     get_day_salt(folder, str(yesterday.date()))
@@ -81,8 +81,8 @@ def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
     assert latest["state_bytes"] > 0 < latest["disk_free_bytes"]
 
 
-def test_a_damaged_record_is_moved_aside_and_said(folder: Path) -> None:
-    """A new one is created, and has the content of the logs."""
+def test_a_damaged_record_is_moved_aside_and_reported(folder: Path) -> None:
+    """A new one is created, with the content of the logs."""
     (folder / "record.db").write_bytes(b"no database" * 1000)
     with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))
@@ -92,8 +92,8 @@ def test_a_damaged_record_is_moved_aside_and_said(folder: Path) -> None:
         assert "record-damaged-1.db" in said.read_text()
 
 
-def test_who_wants_no_record_gets_none(folder: Path) -> None:
-    """With no days to keep, even what was logged before is gone at once."""
+def test_zero_days_delete_all_records(folder: Path) -> None:
+    """With zero days, even earlier logs are deleted at once."""
     with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))
     with recorder_of(folder, keep_days=0):

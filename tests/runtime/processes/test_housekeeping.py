@@ -1,4 +1,4 @@
-"""Disk space and retention during a crawl: it pauses, says so, loses nothing on a full disk, and resumes by itself."""
+"""Disk space and retention during a crawl: it pauses, says so, loses nothing on a full disk, and resumes."""
 
 import json
 import os
@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
 from vedette.adapters.crawl_store.store import CrawlStore
@@ -38,7 +38,7 @@ min_free = "{min_free}"
 
 
 def body(number: int) -> bytes:
-    """A page that hardly shrinks and links to all the others."""
+    """A page that hardly compresses and links to all the others."""
     links = "".join(f"<a href=/{other}>{other}</a>" for other in range(PAGES))
     return links.encode() + random.Random(number).randbytes(PAGE_BYTES).hex().encode()  # noqa: S311 - filler
 
@@ -56,12 +56,12 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(found)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Write no log."""
 
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    """A real server on loopback."""
+    """Run a real server on loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -74,12 +74,12 @@ def site() -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A file system of its own, whose size can be changed."""
+    """A file system whose size can be changed."""
 
     path: Path
 
     def resize(self, size_mib: int) -> None:
-        """More room, or less."""
+        """Change its size."""
         subprocess.run(["mount", "-o", f"remount,size={size_mib}m", str(self.path)], check=True)
 
 
@@ -97,24 +97,24 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """A crawl that runs, with what it says in a file."""
+    """A running crawl with its output in a file."""
 
     process: "subprocess.Popen[bytes]"
     folder: Path
     data: Path
 
-    def said(self) -> str:
-        """Its output so far."""
-        return (self.folder / "said.txt").read_text()
+    def messages(self) -> str:
+        """Return its output so far."""
+        return (self.folder / "messages.txt").read_text()
 
     def ends(self) -> dict[str, object]:
-        """The numbers at its end."""
-        assert self.process.wait(timeout=300) == 0, self.said()
-        told: dict[str, object] = json.loads((self.folder / "told.json").read_text())
+        """Return the numbers at its end."""
+        assert self.process.wait(timeout=PATIENCE_S) == 0, self.messages()
+        told: dict[str, object] = json.loads((self.folder / "summary.json").read_text())
         return told
 
     def check(self) -> None:
-        """Every page is kept once and its copy is what the server sent; nothing in the archive is damaged."""
+        """Check that every page is stored once as the server sent it, and that the archive is not damaged."""
         with closing(sqlite3.connect(self.data / "state.db")) as db:
             pages = {url.rpartition("/")[2]: page for url, page in CrawlStore(db).iter_pages()}
         assert sorted(pages) == sorted(["", *map(str, range(PAGES))])
@@ -128,14 +128,14 @@ class Crawl:
 
 @pytest.fixture
 def crawl(tmp_path: Path, site: str) -> Iterator[Callable[[Path, str], Crawl]]:
-    """Starts a crawl of the site into a folder."""
+    """Start a crawl of the site into a folder."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(data: Path, min_free: str) -> Crawl:
         (tmp_path / "vedette.toml").write_text(SETTINGS.format(min_free=min_free))
         command = [sys.executable, "-m", "vedette", "crawl", site, "--allow-private", "--json", "--speed", "60"]
         command += ["--data", str(data), "--config", str(tmp_path / "vedette.toml")]
-        with (tmp_path / "said.txt").open("wb") as said, (tmp_path / "told.json").open("wb") as told:
+        with (tmp_path / "messages.txt").open("wb") as said, (tmp_path / "summary.json").open("wb") as told:
             started.append(subprocess.Popen(command, stdout=told, stderr=said, start_new_session=True))
         return Crawl(started[-1], tmp_path, data)
 
@@ -147,26 +147,26 @@ def crawl(tmp_path: Path, site: str) -> Iterator[Callable[[Path, str], Crawl]]:
 
 
 def status(data: Path) -> dict[str, object]:
-    """What the running tree says of itself."""
+    """Return the status of the running tree."""
     command = [sys.executable, "-m", "vedette", "status", "--data", str(data), "--json"]
-    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
     told: dict[str, object] = json.loads(done.stdout or b"{}")
     return told
 
 
 def test_a_full_disk_loses_nothing_and_is_survived(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:
-    """With no room left in the middle it says so and keeps trying; with room again it ends as if nothing had been."""
+    """When the disk is full it says so and keeps trying; with space again it ends as if nothing had happened."""
     running = crawl(disk.path / "data", "0B")
-    patiently(lambda: "Free up disk space" in running.said())
+    patiently(lambda: "Free up disk space" in running.messages())
     assert running.process.poll() is None
     disk.resize(64)
     assert running.ends()["ending"] == "done"
-    assert "Traceback" not in running.said()
+    assert "Traceback" not in running.messages()
     running.check()
 
 
 def test_little_room_pauses_fetching_until_there_is_more(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:
-    """Under store.min_free nothing is fetched and the status says why; when room is made it goes on by itself."""
+    """Below store.min_free nothing is fetched, and the status says why; with more space it resumes."""
     disk.resize(32)
     running = crawl(disk.path / "data", "40MiB")
     patiently(lambda: "store.min_free" in str(status(running.data)))
@@ -177,28 +177,28 @@ def test_little_room_pauses_fetching_until_there_is_more(disk: Disk, crawl: Call
     running.check()
 
 
-def test_a_backup_of_a_running_crawl_goes_on_from_there(tmp_path: Path, crawl: Callable[[Path, str], Crawl]) -> None:
-    """Taken in the middle, restored elsewhere and crawled to its end, it has every page."""
+def test_a_backup_of_a_running_crawl_can_be_continued(tmp_path: Path, crawl: Callable[[Path, str], Crawl]) -> None:
+    """Taken in the middle, restored elsewhere and crawled to the end, it has every page."""
     running = crawl(tmp_path / "data", "0B")
     patiently(lambda: int(str(status(running.data).get("pages", 0))) > 3)
     done = subprocess.run(
         [sys.executable, "-m", "vedette", "backup", str(tmp_path / "backup"), "--data", str(running.data), "--json"],
         capture_output=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         check=True,
     )
     assert 0 < json.loads(done.stdout)["pages"] <= PAGES + 1
     assert running.ends()["ending"] == "done"
     command = [sys.executable, "-m", "vedette", "restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new")]
-    subprocess.run(command, capture_output=True, timeout=300, check=True)
+    subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)
     restored = crawl(tmp_path / "new", "0B")
     assert restored.ends()["ending"] == "done"
     restored.check()
     running.check()
 
 
-def test_it_pauses_below_the_mark_and_goes_on_above_it(tmp_path: Path) -> None:
-    """It is not enough to be back at the very mark, so that it does not go back and forth."""
+def test_it_pauses_below_the_threshold_and_resumes_above_it(tmp_path: Path) -> None:
+    """Being back at the threshold is not enough, so that it does not flap."""
     free = [10**12]
     with opened(tmp_path) as state:
         chores = Housekeeper(state, Store(min_free_bytes=1000), "test", free_bytes=lambda _: free[0])
@@ -211,7 +211,7 @@ def test_it_pauses_below_the_mark_and_goes_on_above_it(tmp_path: Path) -> None:
 
 
 def test_the_pause_names_the_setting_and_the_folder(tmp_path: Path) -> None:
-    """One line that says what is short, where, and which setting decides."""
+    """One line says what is short, where, and which setting decides."""
     with opened(tmp_path) as state:
         chores = Housekeeper(state, Store(min_free_bytes=2**30), "test", free_bytes=lambda _: 0)
         chores.step(NOW_S, NOW_S)
@@ -220,7 +220,7 @@ def test_the_pause_names_the_setting_and_the_folder(tmp_path: Path) -> None:
 
 
 def test_retention_runs_beside(tmp_path: Path) -> None:
-    """A step a second is enough to let old versions go; with too little room files still go, but none is written."""
+    """One step a second is enough to expire old versions; with too little space, files are deleted but not written."""
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=2000) as fetches:
             for version in range(10):
@@ -235,7 +235,7 @@ def test_retention_runs_beside(tmp_path: Path) -> None:
         assert not any("kept" in file for file in after)
 
 
-def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path) -> None:
+def test_a_failing_retention_does_not_end_the_coordinator(tmp_path: Path) -> None:
     """If retention fails, that is reported, and the next step continues."""
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=2000) as fetches:
@@ -259,7 +259,7 @@ def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path)
 
 @given(limit=st.integers(0, 10**13), workers=st.integers(1, 64))
 def test_open_files_are_a_small_part_of_the_limit(limit: int, workers: int) -> None:
-    """With a limit of some size, all files that are being written stay well below it; no file is ever huge."""
+    """All open files together stay well below the limit, and no file is ever huge."""
     size = archive_file_limit(Store(max_bytes=limit), workers)
     assert 0 < size <= 10**9
     if limit >= 10**9:

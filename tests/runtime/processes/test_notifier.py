@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tests.runtime.alerts.test_publisher import appears, text, web
 from tests.runtime.indexing.test_index_builder import Web, page
-from tests.tree_runs import patiently
+from tests.tree_runs import PATIENCE_S, patiently
 
 from vedette.adapters.alerts.alert_store import ALERTS_NAME, AlertReader, AlertStore, Delivery
 from vedette.adapters.clock import start_clock
@@ -33,7 +33,7 @@ __all__ = ["web"]
 
 @dataclass
 class Receiver:
-    """A real server that keeps what it was sent; ``statuses`` are its next answers, 204 after them."""
+    """A real server that stores what it gets; ``statuses`` are its next responses, then 204."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
@@ -42,17 +42,17 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self.port}/hook"
 
     def messages(self) -> list[dict[str, Any]]:
-        """The output."""
+        """Return its messages."""
         return [json.loads(body) for _, body in self.got]
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver while the test runs."""
+    """Run a receiver during the test."""
     receiver = Receiver()
     receiver.hold.set()
 
@@ -60,14 +60,14 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            receiver.hold.wait(300)
+            receiver.hold.wait(PATIENCE_S)
             status = receiver.statuses.pop(0) if receiver.statuses else 204
             self.send_response(status)
             self.send_header("location", "http://127.0.0.1:1/elsewhere")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """No output."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port
@@ -90,7 +90,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def settings_for(web: Web, *networks: str) -> RuntimeSettings:
-    """Those of a tree on the folder, whose webhooks may go there."""
+    """The settings of a tree on the folder, with webhooks allowed to loopback."""
     config = Config(serve=Serve(webhook_networks=networks))
     return RuntimeSettings(config, start_clock(web.now_s, 1.0), web.folder, "vedette/test")
 
@@ -99,12 +99,12 @@ LOOPBACK = "127.0.0.0/8"
 
 
 def messages_end(web: Web) -> list[Delivery]:
-    """The messages, the oldest first."""
+    """Return the messages, oldest first."""
     return AlertReader(web.folder).list_deliveries(50)[::-1]
 
 
 def stepped_until(herald: Notifier, done: Any) -> None:
-    """The herald works until something holds."""
+    """Step the notifier until a condition holds."""
 
     def worked() -> bool:
         herald.step()
@@ -114,13 +114,13 @@ def stepped_until(herald: Notifier, done: Any) -> None:
 
 
 def hurry(web: Web) -> None:
-    """The time of the next try has come."""
-    with closing(sqlite3.connect(web.folder / ALERTS_NAME, timeout=10)) as db, db:
+    """Make the next attempt due now."""
+    with closing(sqlite3.connect(web.folder / ALERTS_NAME, timeout=PATIENCE_S)) as db, db:
         db.execute("UPDATE delivery SET next_s = 0 WHERE next_s IS NOT NULL")
 
 
 def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receiver: Receiver) -> None:
-    """A receiver with the secret can verify time and body; an error is retried and shown, then it is delivered."""
+    """A receiver with the secret can verify time and body; an error is shown and retried, then it is delivered."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
@@ -144,8 +144,8 @@ def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receive
     assert item["url"].endswith("/a")
 
 
-def test_a_receiver_that_is_gone_is_given_up_and_that_is_said(web: Web) -> None:
-    """After the last pause nothing more is tried."""
+def test_an_unreachable_receiver_is_given_up(web: Web) -> None:
+    """After the last pause there are no more attempts."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
     web.ordered(AddAlert(parse_alert("all", "*", webhook=f"http://127.0.0.1:{port}/")))
@@ -162,7 +162,7 @@ def test_a_receiver_that_is_gone_is_given_up_and_that_is_said(web: Web) -> None:
 
 
 def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiver) -> None:
-    """When a watch is made and again with each message; a name may lead elsewhere by then."""
+    """When a watch is created and again with each message, because a name may resolve elsewhere by then."""
     closed, opened = build_poster(Config()), build_poster(Config(serve=Serve(webhook_networks=(LOOPBACK,))))
     for url in (
         "http://127.0.0.1/",
@@ -186,8 +186,8 @@ def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiv
     opened.close()
 
 
-def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) -> None:
-    """Each watch has its own line; its own messages stay in order."""
+def test_a_slow_receiver_delays_no_other(web: Web, receiver: Receiver) -> None:
+    """Each watch has its own queue; its own messages stay in order."""
     with receiving() as slow:
         slow.hold.clear()
         web.ordered(AddAlert(parse_alert("slow", "*", webhook=slow.url)))
@@ -205,8 +205,8 @@ def test_one_slow_receiver_holds_up_nobody_else(web: Web, receiver: Receiver) ->
     assert titles == [["a"], ["b"]]
 
 
-def test_a_watch_that_goes_takes_its_messages_with_it(web: Web, receiver: Receiver) -> None:
-    """They end, with the reason."""
+def test_a_removed_alert_ends_its_messages(web: Web, receiver: Receiver) -> None:
+    """They end with the reason."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
@@ -231,7 +231,7 @@ def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -
 
 
 def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) -> None:
-    """Killed while the receiver has the message and has not answered: it is sent again under the same id."""
+    """If it is killed before the receiver responds, the message is sent again under the same id."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
@@ -254,7 +254,7 @@ def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) 
 
 
 def test_a_book_that_cannot_be_read_makes_way(web: Web, capfd: pytest.CaptureFixture[str]) -> None:
-    """It is kept aside, and the herald goes on."""
+    """It is moved aside, and the notifier continues."""
     (web.folder / ALERTS_NAME).write_bytes(b"no database" * 500)
     with closing(Notifier(settings_for(web))) as herald:
         assert not herald.step()

@@ -34,14 +34,14 @@ WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    """Some hundred pages, one every second of two a host; nothing ends by itself too soon."""
+    """Several hundred pages, one per host every two seconds; nothing ends too soon."""
     with open_run("kill_town", 12, tmp_path, speed=60.0) as run:
         yield run
 
 
 @pytest.fixture
 def process(run: Run) -> Iterator[subprocess.Popen[bytes]]:
-    """A crawl that has begun to fetch pages."""
+    """A crawl that has started to fetch pages."""
     process = run.start()
     try:
         patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
@@ -51,17 +51,17 @@ def process(run: Run) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def has_pages(run: Run, more_than: int = 0) -> bool:
-    """Whether the servers got more page requests than that."""
+    """Check whether the servers got more page requests than that."""
     return sum(entry.target != "/robots.txt" for entry in run.entries()) > more_than
 
 
 def count_good(run: Run) -> int:
-    """How many pages the state has that came with a good status."""
+    """Return the number of pages with a good status in the state."""
     return sum(200 <= status < 300 for status, _, _ in run.pages().values())
 
 
 def test_ctrl_c_ends_all_with_slow_requests_under_way(tmp_path: Path) -> None:
-    """Hosts that hang keep no one: it ends before they do, says so, and leaves neither process nor socket."""
+    """Hanging hosts don't delay the exit, which is reported and leaves neither process nor socket."""
     with open_run("slow_town", 30, tmp_path, speed=1.0, timeout_s=2 * PATIENCE_S) as run:
         process = run.start()
         try:
@@ -71,13 +71,13 @@ def test_ctrl_c_ends_all_with_slow_requests_under_way(tmp_path: Path) -> None:
             assert process.wait(PATIENCE_S) == 0
         finally:
             kill_all(process)
-        assert run.told()["ending"] == "stopped"
+        assert run.summary()["ending"] == "stopped"
         assert remains(pids) == []
         assert not (run.data / SOCKET).exists()
 
 
 def test_ctrl_c_ends_a_tree_whose_keeper_hangs(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """No one answers, and it ends all the same; what was committed is there for the next crawl."""
+    """It exits although no one responds; committed data is there for the next crawl."""
     patiently(run.pages)
     pids = children(process.pid)
     os.kill(pids["vedette keeper"], signal.SIGSTOP)
@@ -87,8 +87,8 @@ def test_ctrl_c_ends_a_tree_whose_keeper_hangs(run: Run, process: subprocess.Pop
     assert run.pages()
 
 
-def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Another process takes its place, says so, and asks its hosts for what the dead one held."""
+def test_a_dead_fetcher_is_restarted_and_its_leases_are_returned(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Another process takes over and fetches what the dead one held; this is reported."""
     before = children(process.pid)
     hosts = hosts_of(run)
     os.kill(before["vedette w0"], signal.SIGKILL)
@@ -96,26 +96,26 @@ def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subp
     known = len(run.entries())
     patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
     assert children(process.pid)["vedette keeper"] == before["vedette keeper"]
-    assert "fetcher 0 ended (SIGKILL); restarting" in run.said()
+    assert "fetcher 0 ended (SIGKILL); restarting" in run.messages()
     end(process)
     assert [each.detail for each in run.verdict().violations] == []
 
 
 def hosts_of(run: Run) -> set[str]:
-    """The hosts with page requests so far."""
+    """Return the hosts with page requests so far."""
     return {entry.host for entry in run.entries() if entry.target != "/robots.txt"}
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C, and wait."""
+    """Send Ctrl-C, and wait."""
     process.send_signal(signal.SIGINT)
     process.wait(PATIENCE_S)
 
 
 def test_the_death_of_the_keeper_restarts_its_workers(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Fetchers exit with their coordinator; new ones work for a new one, politely. The indexer continues.
+    """Fetchers exit with their coordinator; new ones work politely for a new one. The indexer continues.
 
-    The summary counts the pages of both coordinators, since it is computed from the state.
+    The summary counts the pages of both coordinators, because it is computed from the state.
     """
     before = children(process.pid)
     indexer = before.pop("vedette indexer")
@@ -126,13 +126,13 @@ def test_the_death_of_the_keeper_restarts_its_workers(run: Run, process: subproc
     known = sum(1 for entry in run.entries() if entry.target != "/robots.txt")
     patiently(lambda: has_pages(run, more_than=known) and count_good(run) > 0)
     end(process)
-    assert run.told()["pages"] == count_good(run)
-    assert run.told()["requests"] >= run.told()["pages"] + run.told()["robots_requests"]
+    assert run.summary()["pages"] == count_good(run)
+    assert run.summary()["requests"] >= run.summary()["pages"] + run.summary()["robots_requests"]
     assert [each.detail for each in run.verdict().violations] == []
 
 
-def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Its last numbers can be read, people sign in, and a command says that it waits; it is executed once, later."""
+def test_nothing_waits_for_a_hanging_coordinator(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """Its last numbers can be read, users sign in, and a command says that it is waiting; it runs once, later."""
     patiently(lambda: bool(read_live_status(run.data)))
     keeper = children(process.pid)["vedette keeper"]
     os.kill(keeper, signal.SIGSTOP)
@@ -141,7 +141,7 @@ def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Pope
         live = read_live_status(run.data)
         assert live is not None
         assert live.numbers["pages"] >= 0
-    with pytest.raises(StoreError, match=r"not done: .* overloaded"):
+    with pytest.raises(StoreError, match=r"did not run: .* overloaded"):
         send_command(run.data, LogSignIn(), "a test", "refused", timeout_s=0.1)
     os.kill(keeper, signal.SIGCONT)
     assert send_command(run.data, LogSignIn(), "a test", "first", timeout_s=PATIENCE_S)
@@ -158,22 +158,20 @@ def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Pope
     assert len(operator.list_actions(9)) == 3
 
 
-def test_the_death_of_the_supervisor_leaves_nobody_and_a_usable_folder(
-    run: Run, process: subprocess.Popen[bytes]
-) -> None:
-    """The kernel ends the children; the next crawl opens the folder at once and goes on politely."""
+def test_no_process_survives_the_supervisor(run: Run, process: subprocess.Popen[bytes]) -> None:
+    """The kernel kills the children; the next crawl opens the folder at once and continues politely."""
     pids = list(children(process.pid).values())
     process.kill()
     process.wait()
     patiently(lambda: not remains(pids))
-    again = subprocess.run(run.command("--pages", "5"), capture_output=True, text=True, timeout=300, check=False)
+    again = subprocess.run(run.command("--pages", "5"), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert again.returncode == 0, again.stderr
     assert [each.detail for each in run.verdict().violations] == []
 
 
 def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """It says why and touches nothing; the first one goes on."""
-    second = subprocess.run(run.command(), capture_output=True, text=True, timeout=300, check=False)
+    """It says why and changes nothing; the first one continues."""
+    second = subprocess.run(run.command(), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert second.returncode == 1
     assert "in use by another vedette" in second.stderr
     assert process.poll() is None
@@ -184,7 +182,7 @@ def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Po
 def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes]]:
     """A tree with that lease time; its supervisor's output goes to the run's ``said``."""
     command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
-    with (run.folder / "said.txt").open("ab") as said:
+    with (run.folder / "messages.txt").open("ab") as said:
         process = subprocess.Popen(
             [*command, f"--lease={lease_wall_s}"], stdout=said, stderr=subprocess.STDOUT, start_new_session=True
         )
@@ -195,7 +193,7 @@ def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes
 
 
 def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
-    """It says nothing for the time of a lease: another process gets its errands, and is as polite as the first."""
+    """If it is silent for the time of a lease, another process gets its tasks and stays polite."""
     with tree_child(run, lease_wall_s=1.0) as process:
         patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
         hosts = hosts_of(run)
@@ -205,14 +203,14 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
         known = len(run.entries())
         patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
         assert remains([hung]) == []
-    assert "fetcher 0 has not responded for" in run.said()
+    assert "fetcher 0 has not responded for" in run.messages()
     assert [each.detail for each in run.verdict().violations] == []
     # What was on its way or not yet noted when it hung.
     assert run.repeated() <= len(run.web.hosts) + MAX_UNACKED
 
 
-def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(run: Run) -> None:
-    """Stopped together with its coordinator, so that no one kills it: it drops its tasks by itself, and comes back."""
+def test_a_fetcher_without_a_lease_sends_nothing(run: Run) -> None:
+    """Stopped together with its coordinator, so that no one kills it, it drops its tasks itself and returns."""
     with tree_child(run, lease_wall_s=1.0) as process:
         patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
         before = children(process.pid)
@@ -229,8 +227,8 @@ def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(ru
     assert [each.detail for each in run.verdict().violations] == []
 
 
-def test_workers_whose_reports_nobody_notes_soon_stop_asking(tmp_path: Path) -> None:
-    """A crash costs few repeated requests, because requests beyond the last durable report are bounded."""
+def test_fetchers_stop_if_their_reports_are_not_stored(tmp_path: Path) -> None:
+    """A crash repeats few requests, because requests beyond the last durable report are limited."""
     with open_run("good_part", 200, tmp_path, speed=1.0, delay_s=0.05) as run:
         process = run.start()
         try:
@@ -246,47 +244,52 @@ def test_workers_whose_reports_nobody_notes_soon_stop_asking(tmp_path: Path) -> 
 
 
 def is_quiet(run: Run) -> bool:
-    """Whether no request came for a while, longer than the servers keep their log in memory."""
+    """Check that no request came for longer than the servers buffer their log."""
     before = len(run.entries())
     time.sleep(1.5)
     return len(run.entries()) == before
 
 
-def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
-    """A coordinator that cannot even open its folder is restarted at growing intervals, and each death is reported."""
+def test_a_crash_loop_is_slowed_down_and_reported(run: Run) -> None:
+    """A coordinator that can't open its folder is restarted at growing intervals, and each death is reported."""
     run.data.mkdir()
     (run.data / "state.db").write_bytes(b"this is no database, and will not become one" * 100)
     with tree_child(run, lease_wall_s=300.0):
-        patiently(lambda: deaths(run) == 4)
-        began_s = time.monotonic()
-        patiently(lambda: deaths(run) == 5)
-    assert time.monotonic() - began_s >= RESTART_DELAYS_S[3] / 2
-    assert "coordinator ended (exit code 1); restarting in" in run.said()
-    assert "(failure 5 in a row)" in run.said()
-    assert "restore a backup, or choose another folder" in run.said()
+        seen_s = {0: time.monotonic()}  # when each number of deaths was last seen
+
+        def is_fifth() -> bool:
+            seen_s[deaths(run)] = time.monotonic()
+            return max(seen_s) >= 5
+
+        patiently(is_fifth)
+    earlier_s = max(at_s for number, at_s in seen_s.items() if number < 4)
+    assert seen_s[max(seen_s)] - earlier_s >= RESTART_DELAYS_S[3] / 2
+    assert "coordinator ended (exit code 1); restarting in" in run.messages()
+    assert "(failure 5 in a row)" in run.messages()
+    assert "restore a backup, or choose another folder" in run.messages()
 
 
 def deaths(run: Run) -> int:
-    """How many were reported."""
-    return run.said().count("coordinator ended")
+    """Return the number of reported deaths."""
+    return run.messages().count("coordinator ended")
 
 
 # Failing
 
 
 def fail() -> int:
-    """A child that cannot work."""
+    """A child that can't work."""
     raise StoreError("the index is made of cheese")
 
 
 def hang() -> int:
-    """A child that lives on."""
+    """A child that keeps running."""
     time.sleep(600)
     return 0
 
 
 def test_a_process_that_keeps_failing_is_listed_with_its_last_words(tmp_path: Path) -> None:
-    """It is restarted later and later; who reads the folder meanwhile learns which process, how often and why."""
+    """It is restarted at growing intervals; the folder shows which process, how often and why."""
     (tmp_path / SOCKET).touch()
     tree = Supervisor(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]  # no more of the settings is needed
     tree._children = [_Child("indexer", fail), _Child("herald", hang)]
@@ -311,7 +314,7 @@ def test_a_process_that_keeps_failing_is_listed_with_its_last_words(tmp_path: Pa
 
 
 def test_no_process_is_listed_after_the_end(tmp_path: Path) -> None:
-    """What a tree that was killed left behind does not worry the next one; nonsense in the file neither."""
+    """The list of a killed tree is not shown for the next one, and neither is garbage in the file."""
     write_failing(tmp_path, [FailingProcess("indexer", 9, "words")])
     assert read_failing(tmp_path)[0].failures == 9
     write_failing(tmp_path, ())

@@ -1,4 +1,4 @@
-"""Push over a real coordinator and a web in memory, second by second."""
+"""Push with a real coordinator and an in-memory web, second by second."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,19 +20,19 @@ HUB = "https://hub.example.net/"
 
 
 def atom(*links: str, hub: str = HUB, updated: str = "2001-09-09T01:46:40Z") -> bytes:
-    """A feed with these entries, all of one date."""
+    """A feed with these entries, all with the same date."""
     entries = "".join(f'<entry><link href="{link}"/><updated>{updated}</updated></entry>' for link in links)
     return f'<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="{hub}"/>{entries}</feed>'.encode()
 
 
 def text(words: str, kind: str = "text/html") -> Reply:
-    """A page that says this."""
+    """A page with this text."""
     return Reply(200, (("content-type", kind),), words.encode())
 
 
 @dataclass
 class Bench:
-    """A coordinator with push, and with the cheapest refresh policy. Pages are due in their own time, days away."""
+    """A coordinator with push and the cheapest refresh policy. Pages are due in their own time, days away."""
 
     web: MemoryWeb = field(default_factory=MemoryWeb)
     sites: tuple[Site, ...] = (Site(HOME),)
@@ -56,7 +56,7 @@ class Bench:
 
     @property
     def now_s(self) -> float:
-        """World time."""
+        """Return world time."""
         return self.drive.now_s
 
     def run(self, seconds: int, at_once_s: float = 1.0) -> "Bench":
@@ -67,9 +67,9 @@ class Bench:
         return self
 
     def asked(self, url: str) -> list[float]:
-        """When a URL was requested."""
+        """Return when a URL was requested."""
         return [asked.sent_s for asked in self.drive.log if asked.url == url]
 
     def credit(self, source: str) -> float:
-        """How far a source is believed."""
+        """Return the credit of a source."""
         return self.push.store.get_credit(source).mean

@@ -24,7 +24,7 @@ PINGED = f"indexnow {'example.org'}"
 
 
 def small_web() -> MemoryWeb:
-    """A home page, a page, a feed and a new page that nothing links to; a key file."""
+    """A home page, a page, a feed, an unlinked new page, and a key file."""
     return MemoryWeb(
         {
             HOME: page("/page", "/feed.xml"),
@@ -37,12 +37,12 @@ def small_web() -> MemoryWeb:
 
 
 def crawled(**more: object) -> Bench:
-    """Everything that is linked to has been fetched."""
+    """Fetch everything that is linked."""
     return Bench(small_web(), **more).run(30, at_once_s=10.0)  # type: ignore[arg-type]  # each test names real fields
 
 
 def subscribed(bench: Bench) -> str:
-    """The token of an active subscription to the feed."""
+    """Return the token of an active subscription to the feed."""
     push, wall_s = bench.push, bench.settings.clock.wall_now()
     push.subscriptions.add_offer(FEED, HUB, FEED, wall_s)
     (errand,) = push.subscriptions.take_requests(wall_s)
@@ -52,12 +52,12 @@ def subscribed(bench: Bench) -> str:
 
 
 def delivered(bench: Bench, token: str, *said: Mention) -> dict[str, object]:
-    """A hub pushed something, and its signature was right."""
+    """A hub pushes something with a valid signature."""
     return bench.push.handle(bench.now_s, "delivered", token=token, said=list(said))
 
 
 def ping(*urls: str, key: str = KEY) -> Ping:
-    """As a site sends it."""
+    """A ping as a site sends it."""
     return Ping(key, f"{HOME}{key}.txt", urls)
 
 
@@ -65,7 +65,7 @@ def ping(*urls: str, key: str = KEY) -> Ping:
 
 
 def test_a_pushed_entry_is_found_and_fetched() -> None:
-    """A page that nothing links to is known and fetched soon after its feed was pushed."""
+    """An unlinked page is known and fetched soon after its feed was pushed."""
     bench = crawled()
     assert bench.asked(NEW) == []
     reply = delivered(bench, subscribed(bench), Mention(NEW, bench.now_s))
@@ -75,8 +75,8 @@ def test_a_pushed_entry_is_found_and_fetched() -> None:
     assert bench.credit(f"websub {FEED}") > 0.5
 
 
-def test_what_is_pushed_is_news_to_those_who_watch() -> None:
-    """An entry that a hub pushes counts as found there, with the date that its feed gives it; so does a pinged page."""
+def test_pushed_pages_trigger_alerts() -> None:
+    """A pushed entry counts as found in its feed, with the date given there, and so does a pinged page."""
     bench = crawled()
     born_s = bench.now_s - 5.0
     delivered(bench, subscribed(bench), Mention(NEW, born_s))
@@ -90,7 +90,7 @@ def test_what_is_pushed_is_news_to_those_who_watch() -> None:
 
 
 def test_a_pushed_change_of_a_known_page_is_fetched_at_once() -> None:
-    """A page that is due in days is fetched within seconds when its feed says that it changed, and that comes true."""
+    """A page due in days is fetched within seconds if its feed says that it changed, which it has."""
     bench = crawled()
     before = len(bench.asked(PAGE))
     bench.web.replies[PAGE] = text("<p>all of it is otherwise now")
@@ -100,8 +100,8 @@ def test_a_pushed_change_of_a_known_page_is_fetched_at_once() -> None:
     assert bench.credit(f"websub {FEED}") > 0.5
 
 
-def test_old_entries_of_a_feed_say_nothing() -> None:
-    """Entries from before the last fetch of their page, and those without a date, move nothing and are not judged."""
+def test_old_entries_of_a_feed_have_no_effect() -> None:
+    """Entries older than the last fetch of their page, and those without a date, have no effect."""
     bench = crawled()
     before = len(bench.asked(PAGE))
     reply = delivered(bench, subscribed(bench), Mention(PAGE, bench.now_s - 1e6), Mention(HOME))
@@ -110,8 +110,8 @@ def test_old_entries_of_a_feed_say_nothing() -> None:
     assert len(bench.asked(PAGE)) == before
 
 
-def test_a_push_counts_as_a_look_at_the_feed() -> None:
-    """After a push the feed is due a whole interval later."""
+def test_a_push_counts_as_a_poll_of_the_feed() -> None:
+    """After a push, the feed is due a whole interval later."""
     bench = crawled()
     bench.run(300, at_once_s=100.0)
     delivered(bench, subscribed(bench))
@@ -119,8 +119,8 @@ def test_a_push_counts_as_a_look_at_the_feed() -> None:
     assert row.due_s == bench.now_s + bench.settings.config.crawl.source_interval_s
 
 
-def test_what_no_site_takes_is_passed_over() -> None:
-    """A hub cannot make us fetch anything elsewhere, nor what robots.txt forbids."""
+def test_pushed_urls_out_of_scope_are_ignored() -> None:
+    """A hub can't make us fetch anything out of scope or disallowed by robots.txt."""
     bench = Bench(small_web())
     bench.web.replies[f"{HOME}robots.txt"] = robots("Disallow: /secret")
     bench.run(30)
@@ -130,8 +130,8 @@ def test_what_no_site_takes_is_passed_over() -> None:
     assert bench.asked(f"{HOME}secret") == bench.asked("https://elsewhere.example.com/") == []
 
 
-def test_false_signals_lose_credit_until_they_move_nothing() -> None:
-    """A source that cries wolf is believed less each time, and in the end its page is left to its own time."""
+def test_false_signals_lose_all_credit() -> None:
+    """A source with false signals loses credit each time, until its signals have no effect."""
     bench = crawled()
     token, believed = subscribed(bench), [bench.credit(f"websub {FEED}")]
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_false_signals_lose_credit_until_they_move_nothing() -> None:
 
 
 def test_signals_take_no_more_than_their_share_of_a_host() -> None:
-    """Many changes at once are looked at no faster than the share of the host's pauses allows, but for a burst."""
+    """Many changes at once are fetched no faster than the share of the host's delays allows, after a burst."""
     pages = [f"{HOME}p{number}" for number in range(30)]
     web = MemoryWeb({HOME: page(*pages)})
     web.replies.update({url: text(f"<p>{url}") for url in pages})
@@ -161,7 +161,7 @@ def test_signals_take_no_more_than_their_share_of_a_host() -> None:
 
 
 def _other_topic(bench: Bench) -> str:
-    """A subscription to the home page, for want of a feed."""
+    """A subscription to the home page, instead of a feed."""
     wall_s = bench.settings.clock.wall_now()
     bench.push.subscriptions.add_offer(HOME, HUB, HOME, wall_s)
     (errand,) = bench.push.subscriptions.take_requests(wall_s)
@@ -181,8 +181,8 @@ def _other_topic(bench: Bench) -> str:
         (Verification("publish", FEED), 1),
     ],
 )
-def test_only_what_was_asked_for_is_verified(intent: Verification, ignored: int) -> None:
-    """A hub that asks about another topic, or wants to end what no one ended, is not answered; that is counted."""
+def test_only_requested_subscriptions_are_verified(intent: Verification, ignored: int) -> None:
+    """Questions about another topic, or about an unsubscription no one requested, are refused and counted."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     (errand,) = bench.push.subscriptions.take_requests(2.0)
@@ -191,8 +191,8 @@ def test_only_what_was_asked_for_is_verified(intent: Verification, ignored: int)
     assert len(bench.push.store.list_ignored(5)) == ignored
 
 
-def test_nobody_can_verify_what_was_not_asked() -> None:
-    """Without a request that waits for its answer, and after it was answered, no question is."""
+def test_verification_needs_a_pending_request() -> None:
+    """Neither without a pending request nor after it was answered."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     row = bench.push.store.list_subscriptions(1)[0]
@@ -203,7 +203,7 @@ def test_nobody_can_verify_what_was_not_asked() -> None:
 
 
 def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
-    """The hub is requested again while the old lease is still valid, and the new one counts from then."""
+    """The hub is contacted again while the old lease is valid, and the new one counts from then."""
     bench = crawled()
     token = subscribed(bench)
     row = bench.push.store.find_by_token(token)
@@ -218,8 +218,8 @@ def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
     assert later.lease_wall_s > row.lease_wall_s
 
 
-def test_a_hub_that_fails_is_asked_ever_more_rarely() -> None:
-    """After each failure the next attempt is later, with the reason kept."""
+def test_a_failing_hub_is_retried_ever_more_rarely() -> None:
+    """After each failure the next attempt is later, and the reason is stored."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 0.0)
     wall_s, waits = 0.0, []
@@ -234,7 +234,7 @@ def test_a_hub_that_fails_is_asked_ever_more_rarely() -> None:
 
 
 def test_a_feed_that_is_no_longer_ours_is_left() -> None:
-    """When its site is gone, the hub is unsubscribed, deliveries get 410 Gone, and nothing is renewed."""
+    """If its site is gone, the hub is unsubscribed, deliveries get 410 Gone, and nothing is renewed."""
     bench = crawled()
     token = subscribed(bench)
     bench.drive.rule(bench.drive.rules.__class__(recrawl=True))
@@ -244,8 +244,8 @@ def test_a_feed_that_is_no_longer_ours_is_left() -> None:
     assert bench.push.subscriptions.verify(token, Verification("unsubscribe", FEED), 1.0) == ""
 
 
-def test_without_an_address_of_our_own_no_hub_is_asked() -> None:
-    """The subscription is wanted, and waits."""
+def test_no_hub_is_contacted_without_a_public_url() -> None:
+    """The subscription stays pending."""
     bench = crawled(public_url="")
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     assert bench.push.subscriptions.take_requests(2.0) == []
@@ -253,7 +253,7 @@ def test_without_an_address_of_our_own_no_hub_is_asked() -> None:
 
 
 def test_an_unknown_question_is_wrong_usage() -> None:
-    """A newer caller learns that the coordinator is older."""
+    """A newer client learns that the coordinator is older."""
     with pytest.raises(UsageError):
         crawled().push.handle(0.0, "dance")
 
@@ -262,7 +262,7 @@ def test_an_unknown_question_is_wrong_usage() -> None:
 
 
 def test_a_ping_waits_for_its_key_and_then_counts() -> None:
-    """The first ping under a key is accepted; when the key file has come, its URL is fetched; later ones are taken."""
+    """The first ping with a key is accepted; its URL is fetched after the key file, and later ones count at once."""
     bench = crawled()
     assert bench.push.pings.on_ping(ping(NEW), bench.now_s).status == 202
     bench.run(15)
@@ -276,7 +276,7 @@ def test_a_ping_waits_for_its_key_and_then_counts() -> None:
 
 
 def test_a_wrong_key_is_refused_and_its_urls_forgotten() -> None:
-    """A key whose file is missing, or says something else, opens nothing."""
+    """A key whose file is missing or different has no effect."""
     bench = crawled()
     bench.web.replies[f"{HOME}another-key.txt"] = text("something else", "text/plain")
     for key in ("missing-key", "another-key"):
@@ -287,8 +287,8 @@ def test_a_wrong_key_is_refused_and_its_urls_forgotten() -> None:
     assert bench.push.store.list_ignored(5)[0].source == PINGED
 
 
-def test_hosts_of_nobody_are_refused() -> None:
-    """A ping for a host that is no site's is not looked up at all."""
+def test_pings_for_hosts_of_no_site_are_refused() -> None:
+    """No lookup is made for a host that belongs to no site."""
     bench = crawled()
     other = Ping(KEY, f"https://example.com/{KEY}.txt", ("https://example.com/a",))
     assert bench.push.pings.on_ping(other, bench.now_s).status == 422
@@ -296,7 +296,7 @@ def test_hosts_of_nobody_are_refused() -> None:
     assert bench.asked(other.key_url) == []
 
 
-def test_whoever_guesses_keys_has_few_tries() -> None:
+def test_guessing_keys_is_limited() -> None:
     """Many keys for one host soon get "too many requests", and few files are requested."""
     bench = crawled()
     statuses = []
@@ -307,8 +307,8 @@ def test_whoever_guesses_keys_has_few_tries() -> None:
     assert sum(len(bench.asked(f"{HOME}guess-{number:04}.txt")) for number in range(20)) < 10
 
 
-def test_a_stranger_does_not_lock_the_owner_out() -> None:
-    """Whatever keys a client made up, the key of the host's owner is checked when it comes from elsewhere."""
+def test_guessed_keys_do_not_lock_the_owner_out() -> None:
+    """Whatever keys a client makes up, the owner's key is checked when it comes from elsewhere."""
     bench = crawled()
     for number in range(20):
         bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s, "192.0.2.1")
@@ -318,7 +318,7 @@ def test_a_stranger_does_not_lock_the_owner_out() -> None:
 
 
 def test_all_guesses_together_are_limited() -> None:
-    """A client for each guess gets further than one alone, but the host is asked for a file a minute at most."""
+    """Many clients get further than one, but the host gets at most one request for a key file per minute."""
     bench = crawled()
     for number in range(100):
         bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s, f"client {number}")
@@ -330,7 +330,7 @@ def test_all_guesses_together_are_limited() -> None:
 
 
 def test_a_promise_is_kept_whatever_the_price() -> None:
-    """A page that never changes is fetched at least as often as was promised, and others are not."""
+    """A page that never changes is fetched at least as often as promised, and others are not."""
     bench = crawled(sites=(Site(HOME, promise=("60 /page",)),))
     bench.run(400, at_once_s=2.0)
     times = bench.asked(PAGE)
@@ -339,7 +339,7 @@ def test_a_promise_is_kept_whatever_the_price() -> None:
 
 
 def test_a_promise_never_breaks_politeness() -> None:
-    """With a promise, the host's delay is still respected."""
+    """Even with a promise, the host's delay is respected."""
     bench = crawled(sites=(Site(HOME, promise=("20 /page",)),), delay_s=5.0)
     bench.run(100)
     log = bench.drive.asked_of("example.org")
@@ -349,13 +349,13 @@ def test_a_promise_never_breaks_politeness() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"promise": ("2 /page",), "delay_s": 5.0}, "10s at best"),
+        ({"promise": ("2 /page",), "delay_s": 5.0}, "shortest interval for this source is 10s"),
         ({"promise": ("900 /page",), "hours": "22:00-06:00"}, "closed for 16h"),
         ({"promise": ("900 https://example.com/",)}, "does not belong"),
     ],
 )
-def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], said: str) -> None:
-    """A promise that delays or hours do not allow, or for another site's page, is refused with what is possible."""
+def test_impossible_promises_are_refused(changes: dict[str, object], said: str) -> None:
+    """A promise that delays or hours don't allow, or for another site's page, is refused with what is possible."""
     bench = crawled()
     bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match=said):
@@ -363,12 +363,12 @@ def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], 
 
 
 def test_a_crawl_delay_counts_as_politeness() -> None:
-    """What robots.txt asks for is known, and no promise goes below it."""
+    """The robots.txt delay is known, and no promise goes below it."""
     bench = Bench(small_web())
     bench.web.replies[f"{HOME}robots.txt"] = robots("Crawl-delay: 30")
     bench.run(60)
     bench.drive.book.save_site(_row(Site(HOME)))
-    with pytest.raises(SiteError, match="1min at best"):
+    with pytest.raises(SiteError, match="is 1min"):
         check_promises(SetSite(HOME, {"promise": ("45 /page",)}, "promise"), bench.state, DEFAULT_DELAY_S)
     check_promises(SetSite(HOME, {"promise": ("900 /page",)}, "promise"), bench.state, DEFAULT_DELAY_S)
 

@@ -1,4 +1,4 @@
-"""Against a real hub on loopback: a feed that names it is subscribed to, verified and pushed; forgeries are ignored."""
+"""With a real hub on loopback: a feed that names it is subscribed, verified and pushed; forgeries are ignored."""
 
 import socket
 import time
@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from tests.engine.memory_web import MemoryWeb, Reply, page
 from tests.push_hub import Hub, Reader
 from tests.runtime.push.push_setup import HOME, Bench, atom, text
+from tests.tree_runs import PATIENCE_S
 
 from vedette.adapters.net.ipc import Request
 from vedette.adapters.push.push_store import Subscription
@@ -27,18 +28,17 @@ from vedette.runtime.push.subscriptions import HubRequest
 from vedette.web.push.routes import push_routes
 
 FEED, NEW = f"{HOME}feed.xml", f"{HOME}new"
-PATIENCE_S = 300.0
 
 
 class _Desk:
-    """Pass requests of the server's threads to the coordinator, which is in this one."""
+    """Pass requests of the server's threads to the coordinator in this one."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._calls: Queue[tuple[Request, Queue[dict[str, object]]]] = Queue()
 
     def ask(self, _folder: Path, call: Request) -> dict[str, object]:
-        """As a server does; it waits."""
+        """Wait for the reply, as a server does."""
         reply: Queue[dict[str, object]] = Queue()
         self._calls.put((call, reply))
         return reply.get(timeout=PATIENCE_S)
@@ -64,7 +64,7 @@ class _Desk:
 
 
 class _Push(FolderPushService):
-    """The state is in memory, so subscriptions are read where the coordinator has them."""
+    """The state is in memory, so subscriptions are read from the coordinator."""
 
     def __init__(self, desk: _Desk) -> None:
         super().__init__(Path(), ask=desk.ask)
@@ -76,7 +76,7 @@ class _Push(FolderPushService):
 
 @contextmanager
 def served(push: FolderPushService, listener: socket.socket) -> Iterator[None]:
-    """Our addresses for push, by a real server."""
+    """Our push endpoints on a real server."""
     app = Starlette(routes=push_routes(push))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -90,7 +90,7 @@ def served(push: FolderPushService, listener: socket.socket) -> Iterator[None]:
 
 @contextmanager
 def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
-    """A hub, a coordinator that knows a feed of it, and our server between them."""
+    """A hub, a coordinator that knows its feed, and our server between them."""
     listener = socket.create_server(("127.0.0.1", 0))
     with Hub() as hub:
         feed = Reply(200, (("content-type", "application/atom+xml"),), atom(HOME, hub=hub.url))
@@ -103,7 +103,7 @@ def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
 
 
 def subscribed(hub: Hub, bench: Bench, desk: _Desk, push: _Push) -> Reader:
-    """The hub was called, called back, and got its response."""
+    """Subscribe to the hub, including its verification."""
     bench.push.subscriptions.add_offer(FEED, hub.url, FEED, bench.settings.clock.wall_now())
     (errand,) = bench.push.subscriptions.take_requests(bench.settings.clock.wall_now())
     assert isinstance(errand, HubRequest)
@@ -116,8 +116,8 @@ def subscribed(hub: Hub, bench: Bench, desk: _Desk, push: _Push) -> Reader:
     return next(iter(hub.readers.values()))
 
 
-def test_a_hub_pushes_and_its_news_is_fetched() -> None:
-    """From the request over the hub's question to a signed delivery, by every method: the new page is fetched."""
+def test_pages_pushed_by_a_hub_are_fetched() -> None:
+    """From the request and the verification to a signed delivery, by every method: the new page is fetched."""
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
         assert reader.topic == FEED
@@ -129,8 +129,8 @@ def test_a_hub_pushes_and_its_news_is_fetched() -> None:
         assert bench.push.store.list_ignored(5) == []
 
 
-def test_a_hub_that_lies_is_ignored_and_counted() -> None:
-    """Wrong signatures, another topic, invalid feeds: accepted silently, nothing is found, each reason counted."""
+def test_invalid_deliveries_are_ignored_and_counted() -> None:
+    """Wrong signatures, another topic and invalid feeds are accepted silently, ignored, and counted."""
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
         body, other = atom(NEW), '<https://example.org/other>; rel="self"'
@@ -146,11 +146,11 @@ def test_a_hub_that_lies_is_ignored_and_counted() -> None:
         assert statuses == [202] * len(lies)
         assert bench.asked(NEW) == []
         counted = {row.why: row.times for row in bench.push.store.list_ignored(9)}
-        assert counted == {"a wrong signature": 3, "another topic than was asked for": 1, "no feed": 1}
+        assert counted == {"a wrong signature": 3, "a different topic than requested": 1, "no feed": 1}
 
 
-def test_a_hub_that_floods_is_told_to_wait() -> None:
-    """More deliveries than a feed can have are refused before they reach the coordinator."""
+def test_excess_deliveries_are_refused() -> None:
+    """Excess deliveries are refused before they reach the coordinator."""
     with meeting() as (hub, bench, desk, push):
         reader, body = subscribed(hub, bench, desk, push), atom(HOME)
         signature = hub.signature(reader, body)
@@ -169,16 +169,16 @@ def test_a_hub_that_floods_is_told_to_wait() -> None:
         ({}, 404),
     ],
 )
-def test_a_challenge_is_echoed_only_for_what_was_asked(query: dict[str, str], status: int) -> None:
-    """After it was verified once, no other question is answered: neither another topic nor an end nor a repetition."""
+def test_only_requested_challenges_are_echoed(query: dict[str, str], status: int) -> None:
+    """After the verification, no other topic, unsubscription or repetition is confirmed."""
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
         told = desk.during(lambda: hub.ask_back(reader.callback, **query))
         assert told == (status, "")
 
 
-def test_an_address_that_nobody_gave_out_does_not_exist() -> None:
-    """Deliveries and questions to a guessed callback are not found."""
+def test_a_guessed_callback_is_not_found() -> None:
+    """A guessed callback URL is not found."""
     with meeting() as (hub, bench, desk, _):
         guessed = Reader(f"{bench.public_url}/push/guessed", FEED, "x")
         assert desk.during(lambda: hub.send(guessed, atom(NEW), "sha256=00")) == 404
@@ -187,8 +187,8 @@ def test_an_address_that_nobody_gave_out_does_not_exist() -> None:
         )
 
 
-def test_a_hub_at_a_private_address_is_not_asked() -> None:
-    """Without permission for private addresses the hub on loopback gets nothing, and the reason is reported."""
+def test_a_hub_at_a_private_address_is_not_contacted() -> None:
+    """Without permission for private addresses, the hub on loopback gets nothing, and the reason is reported."""
     with Hub() as hub:
         bench = Bench(MemoryWeb({HOME: page()}))
 
@@ -199,13 +199,13 @@ def test_a_hub_at_a_private_address_is_not_asked() -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_a_hub_that_refuses_is_quoted(status: int) -> None:
-    """What the hub answered is the trouble that is kept."""
+    """The hub's response is stored as the error."""
     with Hub(status=status) as hub, HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:
-        assert caller.post(hub.url, [("hub.mode", "subscribe")]) == f"the hub answered {status}"
+        assert caller.post(hub.url, [("hub.mode", "subscribe")]) == f"the hub responded with {status}"
 
 
-def test_a_hub_that_is_away_is_told_as_such() -> None:
-    """No server is listening: that is reported, and nothing raises."""
+def test_an_unreachable_hub_is_reported() -> None:
+    """If no server is listening, that is reported, and nothing raises."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:

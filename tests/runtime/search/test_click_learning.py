@@ -1,4 +1,4 @@
-"""Learning from an event store on disk: what searches then read, the status, and switching it off."""
+"""Learning from an event store on disk: what searches then use, the status, and turning it off."""
 
 from contextlib import closing
 from math import nan
@@ -25,7 +25,7 @@ from vedette.runtime.commands.setting_commands import (
     find_promotion,
     is_learning_on,
 )
-from vedette.runtime.search.click_learning import LearningJob, learn
+from vedette.runtime.search.click_learning import IndexedPages, LearningJob, learn
 from vedette.runtime.search.reputation_store import (
     REPUTATION_FILE,
     ReputationFile,
@@ -44,7 +44,7 @@ NOW_S = 4 * DAY_S
 
 @pytest.fixture
 def generation(tmp_path: Path) -> Path:
-    """The generation of an index with some pages, which serves."""
+    """The serving generation of an index with some pages."""
     generations = Generations(tmp_path)
     path = generations.begin()
     with closing(PageTableWriter(path)) as writer:
@@ -55,7 +55,7 @@ def generation(tmp_path: Path) -> Path:
 
 
 def record(folder: Path, slates: list[SearchEvent], events: list[ClickEvent]) -> None:
-    """Into the record, as servers and the recorder would."""
+    """Record searches, as servers and the recorder would."""
     log = EventLog(folder, "server-1")
     records: list[LoggedEvent] = [*slates, *events]
     for each in records:
@@ -66,7 +66,7 @@ def record(folder: Path, slates: list[SearchEvent], events: list[ClickEvent]) ->
 
 
 def tried(slates: list[SearchEvent], page: int) -> list[SearchEvent]:
-    """The same searches, with one page there to be tried."""
+    """The same searches, with one page on trial."""
     return [
         slate._replace(
             results=tuple(s._replace(reason=UNPROVEN if s.page == page else "") for s in slate.results), policy=POLICY
@@ -76,9 +76,9 @@ def tried(slates: list[SearchEvent], page: int) -> list[SearchEvent]:
 
 
 def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Path) -> None:
-    """Pages are known by what was made of them, for the query and anywhere; young ones are worth a view."""
+    """Pages have quality per query and overall; new ones are worth a view."""
     record(tmp_path, *made_record(PAGES, 600))
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     file = ReputationFile(generation)
     assert file.refresh()
     assert not file.refresh()
@@ -93,36 +93,38 @@ def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Pat
 
 
 def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
-    """There is no file then, and an older one is deleted; the reason is reported."""
+    """There is no file then, an older one is deleted, and the reason is reported."""
     (generation / REPUTATION_FILE).touch()
     record(tmp_path, *made_record(PAGES, 20))
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     assert not (generation / REPUTATION_FILE).exists()
     assert "too few" in describe_ranking(told, NOW_S)
 
 
 def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
-    """Before anyone searched, nothing is learned."""
-    assert learn(tmp_path, generation, NOW_S)._replace(at_s=0.0) == RankingReport(
+    """Before anyone has searched, nothing is learned."""
+    assert learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)._replace(
+        at_s=0.0
+    ) == RankingReport(
         difference_give_or_take=float("inf"),
         learned=RankingReport().learned._replace(half_width=float("inf")),
         plain=RankingReport().plain._replace(half_width=float("inf")),
     )
 
 
-def test_what_became_of_tried_pages_is_told(tmp_path: Path, generation: Path) -> None:
-    """How often each was shown for that, and opened; and the share of all that was shown."""
+def test_results_of_trials_are_shown(tmp_path: Path, generation: Path) -> None:
+    """How often each was shown and opened, and the share of all results shown."""
     slates, events = made_record(PAGES, 400)
     record(tmp_path, tried(slates, 10), events)
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     (page,) = told.promoted
     assert page.shown == told.tried == told.trying == 400
     assert page.clicks == sum(event.page == 10 for event in events)
     assert page.expected > told.general
 
 
-def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> None:
-    """Where clicks on the learned order are returned from at once, the file goes, and status says so."""
+def test_harm_restores_the_safe_order(tmp_path: Path, generation: Path) -> None:
+    """If users return at once from clicks on the learned order, the file is deleted, and the status says so."""
     slates, events = made_record(PAGES, 1200)
     half = [slate._replace(policy=POLICY) for slate in slates[::2]] + slates[1::2]
     spoilt = {slate.id for slate in half[:600]}
@@ -132,15 +134,15 @@ def test_harm_brings_back_the_safe_order(tmp_path: Path, generation: Path) -> No
         for number, slate in enumerate(half[:600])
     ]
     record(tmp_path, half + back, quick)
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     assert told.difference < 0
     assert not (generation / REPUTATION_FILE).exists()
     assert "guard" in describe_ranking(told, NOW_S)
-    assert learn(tmp_path, generation, NOW_S + DAY_S).guard == told.guard
+    assert learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S + DAY_S).guard == told.guard
 
 
-def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: Path) -> None:
-    """From its first search to its last; what an older version showed, by other lots, says nothing. It is kept."""
+def test_estimates_of_orders_use_the_current_version(tmp_path: Path, generation: Path) -> None:
+    """From its first search to its last; an older version with other random choices says nothing. It is stored."""
     slates, events = made_record(PAGES, 1500)
     by_lot = [
         slate._replace(
@@ -150,7 +152,7 @@ def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: P
     ]
     before, others = made_record(PAGES, 300, seed=9, policy="prospect/1")
     record(tmp_path, before + by_lot, others + events)
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     assert [each.name for each in told.orders] == [RELEVANCE_ONLY, WITH_TRIALS]
     assert 1490 <= told.orders[0].of_readers <= 1500
     truth = 1 - np.prod([1 - 0.8**place * np.mean(list(PAGES.values())) for place in range(10)])
@@ -159,18 +161,18 @@ def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: P
 
 
 def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
-    """What was shown while no one got the learned order is no part of the comparison."""
+    """Searches while no one got the learned order are not part of the comparison."""
     slates, events = made_record(PAGES, 300)
     mixed = [slate._replace(policy=POLICY if number % 2 else "linear/1") for number, slate in enumerate(slates)]
     later, others = made_record(PAGES, 300, seed=9)
     apart = [slate._replace(at_s=slate.at_s + DAY_S) for slate in later]
     record(tmp_path, mixed + apart, events + others)
-    told = learn(tmp_path, generation, NOW_S)
+    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     assert told.learned.clicks + told.plain.clicks == sum(event.kind == "click" for event in events)
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
-    """The learned data is not used any more, and that is reported; a guard is reset, with its evidence."""
+    """The learned data is no longer used, which is reported; the guard is reset with its evidence."""
     (generation / REPUTATION_FILE).touch()
     save_ranking_status(generation.parent, RankingReport(guard=RollbackGuard(9.0, 0.0, "so")))
     learning = LearningJob(tmp_path, start_clock(NOW_S, 1.0), configured=False)
@@ -185,7 +187,7 @@ def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
 
 
 def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:
-    """The operator's choice overrides the configuration, within seconds; once undone, the file applies again."""
+    """The operator's choice overrides the configuration within seconds; after the undo, the file applies again."""
     folder = tmp_path / "data"
     (generation / REPUTATION_FILE).touch()
     with lock_folder(folder):
@@ -206,8 +208,8 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
             state.close(clean=True)
 
 
-def test_an_order_says_who_is_tried_while_it_runs(tmp_path: Path) -> None:
-    """A running search follows it at its next look at the state; what a later version wrote is as configured."""
+def test_a_command_changes_the_promotion_rule_at_runtime(tmp_path: Path) -> None:
+    """A running search applies it at its next look at the state; an unknown value counts as configured."""
     folder = tmp_path / "data"
     with lock_folder(folder):
         state = open_state(folder, "here", NOW_S)
@@ -225,7 +227,7 @@ def test_an_order_says_who_is_tried_while_it_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"PK no archive", b"\0" * 500])
 def test_a_damaged_file_is_as_none(generation: Path, damage: bytes) -> None:
-    """Searches go on by relevance."""
+    """Searches continue by relevance."""
     (generation / REPUTATION_FILE).write_bytes(damage)
     (generation.parent / "ranking.json").write_bytes(damage)
     file = ReputationFile(generation)

@@ -1,4 +1,4 @@
-"""The lexicon file: what was saved is read again, and nothing else is, least of all a pickle."""
+"""The lexicon file: saved data is read again, and nothing else is, least of all a pickle."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def build_sample() -> Lexicon:
 
 
 def ask(lexicon: Lexicon) -> list[object]:
-    """What a lexicon answers to a few questions."""
+    """Return a lexicon's answers to a few questions."""
     return [
         *map(lexicon.vocabulary.doc_freq, ("kafka", "überblick", "none")),
         lexicon.vocabulary.find_forms("caches"),
@@ -51,7 +51,7 @@ def test_a_pickle_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_damaged_file_is_no_lexicon(tmp_path: Path) -> None:
-    """Cut anywhere, or with any byte flipped, the file is not read, or answers as before."""
+    """Truncated or with a flipped byte, the file is rejected, or answers as before."""
     lexicon = build_sample()
     save_lexicon(tmp_path, lexicon)
     data = (tmp_path / FILE).read_bytes()

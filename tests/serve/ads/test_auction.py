@@ -43,7 +43,7 @@ def test_one_alone_pays_the_minimum_and_nobody_pays_nothing() -> None:
 
 def test_lists_of_different_lengths_are_refused() -> None:
     """A missing rate is an error of the caller, and is reported."""
-    with pytest.raises(ValueError, match="one for each ad"):
+    with pytest.raises(ValueError, match="each ad needs one of each"):
         second_price([1, 2], [0.1], 0)
 
 

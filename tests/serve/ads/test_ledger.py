@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from vedette.serve.ads.click_validity import Click, ClickRejection, ClickRules, check_click
 from vedette.serve.ads.ledger import (
+    NETWORK_DIGITS,
     ZERO,
     AdImpression,
     Balance,
@@ -41,7 +42,7 @@ def offered(price: str = "0.40", rate: float = 0.05) -> ImpressionOffer:
 
 
 def line(budget: str, charged: str = "0.00", held: str = "0.00") -> BudgetLine:
-    """A budget and what was spent of it."""
+    """Return a budget and its spending."""
     return BudgetLine(Decimal(budget), Decimal(charged), Decimal(held))
 
 
@@ -116,8 +117,7 @@ def test_balances_follow_from_entries() -> None:
         (GOOD._replace(waited_s=1e9), ClickRejection.LATE),
         (GOOD._replace(is_bot=True), ClickRejection.BOT),
         (GOOD._replace(clicks_from_address=ClickRules().max_per_address), ClickRejection.SAME_ADDRESS),
-        (GOOD._replace(clicks_from_address=1, address_share=Decimal("0.5")), ClickRejection.SAME_ADDRESS),
-        (GOOD._replace(clicks_from_address=0, address_share=Decimal(1)), None),
+        (GOOD._replace(clicks_from_address=1, network_share=Decimal("0.5")), ClickRejection.SAME_NETWORK),
         (GOOD._replace(on_target=False), ClickRejection.OFF_TARGET),
         (GOOD._replace(is_spent=True), ClickRejection.SPENT),
     ],
@@ -135,3 +135,24 @@ def test_an_address_that_clicks_too_often_is_refunded() -> None:
     before += [PastClick("b", "ab", Decimal(1))]
     found = settle_click(shown("1.00"), clicking, before, [line("1000.00")], ClickRules())
     assert found == (ClickRejection.SAME_ADDRESS, ZERO, ("a", "b"))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.decimals("0.01", "2.00", places=2)), max_size=40),
+    st.decimals("0.50", "9.00", places=2),
+)
+def test_networks_take_a_click_or_a_fifth_of_a_budget_each(
+    clicks: list[tuple[int, int, Decimal]], budget: Decimal
+) -> None:
+    """However many addresses they have, and in whatever order these click."""
+    before: dict[str, PastClick] = {}
+    for number, (network, address, price) in enumerate(clicks):
+        visitor = f"{network:0{NETWORK_DIGITS}}{address}"
+        clicking = ClickContext(110.0, visitor, is_bot=False, on_target=True, budget=PayerBudget(budget))
+        left = BudgetLine(budget, sum((one.charged for one in before.values()), ZERO), ZERO)
+        found = settle_click(shown(str(price)), clicking, list(before.values()), [left], ClickRules())
+        before |= {token: before[token]._replace(charged=ZERO) for token in found.refunds}
+        before[str(number)] = PastClick(str(number), visitor, found.amount)
+        for each in range(3):
+            taken = [one.charged for one in before.values() if int(one.visitor[:NETWORK_DIGITS]) == each]
+            assert sum(taken) <= max([budget / 5, *(amount for amount in taken)])

@@ -57,7 +57,7 @@ def test_with_equal_evidence_relevance_decides(name: str) -> None:
 
 
 def frequencies(plan: RandomizedList, places: int, lists: int = 1200) -> dict[tuple[int, int], float]:
-    """How often each row is at each position, over many lists."""
+    """Return how often each row is at each position, over many lists."""
     rng = rng_for(3, "test/lists")
     counts: Counter[tuple[int, int]] = Counter()
     for _ in range(lists):
@@ -149,7 +149,7 @@ def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
 
 
 def veterans_and_newcomers() -> Candidates:
-    """Forty pages that many know, most of them poor and one good, and ten that no one has seen."""
+    """Return forty well-known pages, most of them poor and one good, and ten that no one has seen."""
     aware = np.append(np.full(40, 30.0), np.zeros(10))
     likes = np.zeros(50)
     likes[:3] = 15.0, 6.0, 3.0

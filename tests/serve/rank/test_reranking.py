@@ -17,7 +17,7 @@ SHAPE = (MAX_AWARE + 1, MAX_LIKES + 1)
 def reputation(
     known: dict[int, tuple[float, float]], *, teaching: float = 0.0, views: float = 100.0, general: float = 0.1
 ) -> Reputation:
-    """Pages with likes and looks; what a view of one that no one saw teaches."""
+    """Return pages with likes and examinations, and the gain of a view of a page without any."""
     ids = np.array(sorted(known), np.int64)
     likes, looks = (np.array([known[id_][part] for id_ in ids.tolist()]) for part in (0, 1))
     mean = (likes + 5 * general) / (looks + 5)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from vedette.engine.search.scoring import ALL_FEATURES
-from vedette.serve.rank.scoring import WEIGHTS, score_features
+from vedette.serve.rank.scoring import score_features
+from vedette.serve.rank.weights import WEIGHTS
 
 
 def test_contributions_add_up() -> None:

@@ -41,7 +41,7 @@ KEYS = (ADMIN_KEY, READER_KEY)
 
 @pytest.fixture(scope="module")
 def operator() -> SmallOperator:
-    """Who takes the orders."""
+    """Receive the commands."""
     return SmallOperator()
 
 
@@ -53,7 +53,7 @@ def ask(operator: SmallOperator) -> Iterator[Ask]:
 
 
 def post(ask: Ask, order: object, key: str = ADMIN, **headers: str) -> Heard:
-    """An order is sent."""
+    """Send a command."""
     body = order if isinstance(order, bytes) else json.dumps(order).encode()
     sent = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {}), **headers}
     return ask("/api/v1/orders", sent, "POST", body)
@@ -90,7 +90,7 @@ def post(ask: Ask, order: object, key: str = ADMIN, **headers: str) -> Heard:
     ],
 )
 def test_an_order_is_understood_and_carried_out(ask: Ask, operator: SmallOperator, sent: object, meant: object) -> None:
-    """The operator gets the order that was meant, with the key's name, and the answer has its number."""
+    """The operator gets the intended command with the key's name, and the response has its number."""
     heard = post(ask, sent)
     assert operator.orders[-1] == meant
     assert operator.list_actions(1)[0].by == "the key ops"
@@ -124,10 +124,10 @@ def test_an_order_is_understood_and_carried_out(ask: Ask, operator: SmallOperato
         ({"order": "undo", "action": True}, "action"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_done(
+def test_errors_name_the_field_and_change_nothing(
     ask: Ask, operator: SmallOperator, sent: object, field: str | None
 ) -> None:
-    """The refusal says which field, and never repeats what may be a secret."""
+    """The error names the field, and never repeats a possible secret."""
     before = len(operator.orders)
     heard = post(ask, sent)
     assert heard.complaint == (400, "wrong_parameter", field)
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_named_and_nothing_is_done(
 )
 @pytest.mark.parametrize("path", ["/api/v1/orders", "/api/v1/actions"])
 def test_nobody_else_may(ask: Ask, operator: SmallOperator, path: str, headers: dict[str, str], status: int) -> None:
-    """Not without a key, not with another's, not with a cookie that a browser would send unasked."""
+    """Not without a key, with another key, or with a cookie that a browser would send by itself."""
     before = len(operator.orders)
     method, body = ("POST", b'{"order": "undo", "action": 1}') if path.endswith("orders") else ("GET", b"")
     heard = ask(path, {"content-type": "application/json", **headers}, method, body)
@@ -158,13 +158,13 @@ def test_nobody_else_may(ask: Ask, operator: SmallOperator, path: str, headers: 
 
 
 def test_a_key_in_the_address_gives_no_orders(ask: Ask) -> None:
-    """Addresses end in logs and histories."""
+    """URLs end up in logs and histories."""
     heard = ask(f"/api/v1/orders?key={ADMIN}", {"content-type": "application/json"}, "POST", b"{}")
     assert heard.status == 401
 
 
 def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
-    """What a form can send without asking is no JSON, and no other origin is given leave."""
+    """A form can't send JSON without a preflight, and no other origin is allowed."""
     order = {"order": "undo", "action": 1}
     assert post(ask, order, **{"content-type": "text/plain"}).status == 415
     assert post(ask, order, **{"content-type": "application/x-www-form-urlencoded"}).status == 415
@@ -174,8 +174,8 @@ def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
     assert "access-control-allow-origin" not in asked.headers
 
 
-def test_what_cannot_be_done_is_told_in_words(ask: Ask, operator: SmallOperator) -> None:
-    """As the operator says it; and the log tells what was done."""
+def test_refused_commands_have_the_operators_message(ask: Ask, operator: SmallOperator) -> None:
+    """The error is the operator's message, and the log shows what was done."""
     operator.refusal = SiteError("https://example.org/ is not a site in this folder")
     heard = post(ask, {"order": "pause_site", "site": "example.org"})
     operator.refusal = None
@@ -187,7 +187,7 @@ def test_what_cannot_be_done_is_told_in_words(ask: Ask, operator: SmallOperator)
 
 
 def test_an_order_that_waits_can_be_sent_again(ask: Ask, operator: SmallOperator) -> None:
-    """It has a code of its own; with an Idempotency-Key it has the same id again, and no other key's."""
+    """It has a specific code; with an Idempotency-Key it keeps its id, which no other key shares."""
     operator.order_ids.clear()
     operator.refusal = CommandPending("not carried out yet")
     try:
@@ -200,8 +200,8 @@ def test_an_order_that_waits_can_be_sent_again(ask: Ask, operator: SmallOperator
     assert first == again != other
 
 
-def test_without_a_crawler_there_is_nobody_to_order() -> None:
-    """A server that has no console says so."""
+def test_a_server_without_a_console_accepts_no_commands() -> None:
+    """A server without a console says so."""
     with served(OPEN, lambda: KEYS) as (ask, _):
         assert post(ask, {"order": "undo", "action": 1}).complaint[:2] == (503, "no_crawler")
 
@@ -217,8 +217,8 @@ orders = st.sampled_from(["add_site", "set_site", "pause_site", "remove_site", "
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(orders, st.dictionaries(st.sampled_from(fields), anything, max_size=4))
-def test_whatever_is_sent_is_answered(ask: Ask, order: str, told: dict[str, Any]) -> None:
-    """Done or refused in words, never a fault."""
+def test_any_request_gets_a_valid_response(ask: Ask, order: str, told: dict[str, Any]) -> None:
+    """Every request is executed or rejected with a message, without a server error."""
     assert post(ask, {**told, "order": order}).status in {200, 400, 409}
 
 
@@ -240,8 +240,8 @@ GOOD: dict[str, object] = {
 
 @pytest.mark.parametrize("kind", [kind for table in (_COMMANDS, _AD_COMMANDS) for kind, _ in table.values()])
 @pytest.mark.parametrize("wrong", [None, 1.5, [None], b"x"])
-def test_a_wrong_value_is_named_whatever_its_field(kind: type[Struct], wrong: object) -> None:
-    """With what is right, from the type of the field."""
+def test_invalid_values_are_reported_by_type(kind: type[Struct], wrong: object) -> None:
+    """The error says what is valid, according to the type of the field."""
     good = {name: GOOD[name] for name in kind.__struct_fields__}
     assert parse_struct(kind, good) == kind(**good) or "phrases" in good
     for name in good:
@@ -252,27 +252,27 @@ def test_a_wrong_value_is_named_whatever_its_field(kind: type[Struct], wrong: ob
 
 
 class PickyDesk:
-    """No watches; and nothing may be sent to this machine."""
+    """No watches, and no webhooks to this machine."""
 
     def list_alerts(self) -> list[AlertLine]:
-        """None."""
+        """Return none."""
         return []
 
     def list_messages(self, _most: int) -> list[SentMessage]:
-        """None."""
+        """Return none."""
         return []
 
     def check_webhook(self, webhook: str) -> str:
-        """By its host."""
+        """Check the host."""
         return "127.0.0.1 is a private address" if "127.0.0.1" in webhook else ""
 
     def send_test(self, name: str) -> SentMessage:
-        """There is none to send."""
+        """There is none to send to."""
         raise UsageError(name)
 
 
 def test_a_watch_is_ordered_and_its_webhook_must_be_allowed() -> None:
-    """What console and command line refuse is refused here, too; nor may a key name a reader of private pages."""
+    """What console and command line refuse is refused here, too, and a key can't name a reader of private pages."""
     operator = SmallOperator()
     parts = ConsoleServices(operator, SmallWatch(), SmallDesk(), alerts=PickyDesk())
     with served(OPEN, lambda: KEYS, console=parts) as (ask, _):

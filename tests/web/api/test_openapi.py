@@ -1,4 +1,4 @@
-"""The API does what its description says: called with everything it allows, and with what it does not."""
+"""The API matches its description: called with everything it allows, and with what it does not."""
 
 import json
 import re
@@ -7,8 +7,6 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -19,6 +17,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from starlette.routing import Route
+from tests.api_cases import OPERATIONS, try_cases
+from tests.tree_runs import PATIENCE_S, PROVE
 from tests.web.push.test_routes import SmallPush
 from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import HeldLog, SmallSearch, made_key, recording_to, served
@@ -45,12 +45,11 @@ CHECKS = [
 ]
 RECORDING = recording_to(HeldLog())
 ADMIN, ADMIN_KEY = made_key("ops", "admin")
-description = schemathesis.openapi.from_dict(build_openapi("vedette", "", "1"))
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Where an open server listens."""
+    """The address of an open server."""
     parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(PushReply(202, "Taken.")))
     with served(Serve(rate=Rate(0, 1.0)), lambda: [ADMIN_KEY], recording=RECORDING, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
@@ -58,20 +57,21 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def closed_address() -> Iterator[str]:
-    """Where one listens that wants a key."""
+    """The address of a server that requires a key."""
     parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush(PushReply(202, "Taken.")))
     keys = [made_key("ann")[1]]
     with served(Serve(access="token", rate=Rate(0, 1.0)), lambda: keys, console=parts) as (_, port):
         yield f"http://127.0.0.1:{port}"
 
 
-@description.parametrize()
-@settings(max_examples=25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
-def test_answers_are_as_described(case: Case[Any], address: str) -> None:
-    """What the description allows is taken, what it forbids is refused, and every answer has the shape it promises.
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_answers_are_as_described(operation: str, address: str) -> None:
+    """Valid requests are accepted, invalid ones rejected, and every response has the promised shape."""
+    try_cases(operation, lambda case: _check_answer(case, address), max_examples=200 if PROVE else 12)
 
-    What has the shape of a slate is made a real one.
-    """
+
+def _check_answer(case: Case[Any], address: str) -> None:
+    """Check one response; a value in the shape of a slate is replaced with a real one."""
     query = case.query or {}
     if _number(query.get("n", 10)) * _number(query.get("page", 1)) > MAX_TOTAL_RESULTS or query.get("q") in {
         "boom",
@@ -88,7 +88,7 @@ def test_answers_are_as_described(case: Case[Any], address: str) -> None:
     if case.path in {"/indexnow", "/push/{token}"}:
         # Their protocols are lenient: many errors are ignored.
         checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-    case.call_and_validate(base_url=address, checks=checks)
+    case.call_and_validate(base_url=address, checks=checks, timeout=PATIENCE_S)
 
 
 def _is_slate(value: object) -> bool:
@@ -99,16 +99,19 @@ def _number(value: object) -> int:
     return int(value) if isinstance(value, int | str) and str(value).isdecimal() else 1
 
 
-@description.parametrize()
-@settings(max_examples=5, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
-def test_refusals_are_as_described(case: Case[Any], closed_address: str) -> None:
-    """The same of a server that wants a key."""
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_refusals_are_as_described(operation: str, closed_address: str) -> None:
+    """The same for a server that requires a key."""
     checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-    case.call_and_validate(base_url=closed_address, checks=checks)
+    try_cases(
+        operation,
+        lambda case: case.call_and_validate(base_url=closed_address, checks=checks, timeout=PATIENCE_S),
+        max_examples=40 if PROVE else 3,
+    )
 
 
 def test_all_that_is_served_to_programs_is_described() -> None:
-    """Each address with each method; but for the page for people, and for the protocol of language models."""
+    """Every path and method is described, except for the HTML reference and the MCP endpoint."""
     parts = ConsoleServices(SmallOperator(), SmallWatch(), SmallDesk(), push=SmallPush())
     routes = create_app(SmallSearch(), Serve(), Branding(), console=parts).routes
     asked = [(each.path, each.methods or ()) for each in routes if isinstance(each, Route)]
@@ -121,7 +124,7 @@ def test_all_that_is_served_to_programs_is_described() -> None:
 
 
 def test_examples_are_as_described() -> None:
-    """Each example, including ads, matches its schema; so every schema that is named exists."""
+    """Each example, including ads, matches its schema, so every referenced schema exists."""
     described = json.loads(json.dumps(build_openapi("vedette", "", "1", with_ads=True)))
     contents = list(_contents(described["paths"]))
     for content in contents:

@@ -1,4 +1,4 @@
-"""Access control: who is let in, by what, and above all that no one sees what is not theirs."""
+"""Access control: who gets in, how, and that no one sees what they may not."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ KEYS = (ANN_KEY, BOB_KEY, PLAIN_KEY, DOCS_KEY, MANY_KEY, LIMITED_KEY, NOTHING_KE
 
 
 def keys() -> Sequence[Key]:
-    """All keys that there are."""
+    """All keys."""
     return KEYS
 
 
@@ -42,30 +42,32 @@ def open_server() -> Iterator[Ask]:
 
 @pytest.fixture(scope="module")
 def token_server() -> Iterator[Ask]:
-    """Holders of a key may."""
+    """Only users with a key may search."""
     with served(replace(UNLIMITED, access="token"), keys) as (ask, _):
         yield ask
 
 
 @pytest.fixture(scope="module")
 def proxy_server() -> Iterator[Ask]:
-    """Those may whom a proxy at 127.0.0.1 names."""
+    """Only users named by a proxy at 127.0.0.1 may search."""
     with served(replace(UNLIMITED, access="proxy"), keys) as (ask, _):
         yield ask
 
 
 def ids(answer: Heard) -> list[int]:
-    """Which pages an answer shows."""
+    """Return the page ids in a response."""
     return [each["id"] for each in answer.json["results"]]
 
 
 LAG = "/api/v1/search?q=lag"
 
 
-def test_anybody_sees_what_is_public_and_nothing_else(open_server: Ask) -> None:
-    """No result, suggestion or count tells of a private page, whatever headers say."""
+def test_anonymous_users_see_public_pages_only(open_server: Ask) -> None:
+    """No result, suggestion or count reveals a private page, whatever the headers."""
     for headers in ({}, {"X-Forwarded-User": "ann"}, {"Cookie": "vedette_key=ann"}, {"Authorization": "Basic YTpi"}):
         assert ids(open_server(LAG, headers)) == [1]
+        assert ids(open_server("/api/v1/instant?q=la", headers)) == [1]
+        assert b"ecret" not in open_server("/api/v1/passages?q=lag", headers).body
         assert open_server("/api/v1/suggest?q=lag", headers).json["suggestions"] == ["Consumer lag"]
         assert open_server("/api/v1/sites", headers).json["sites"] == [{"site": "docs.example.org", "pages": 2}]
         assert [open_server(f"/cached/{id_}", headers).status for id_ in (1, 3, 4)] == [200, 404, 404]
@@ -78,8 +80,9 @@ def test_anybody_sees_what_is_public_and_nothing_else(open_server: Ask) -> None:
 
 
 def test_a_key_shows_the_private_sites_that_name_it(open_server: Ask) -> None:
-    """By name, or by ``*`` for all who have one; only with the scope, and never to be kept by anyone else."""
+    """Sites name it, or ``*`` for every key; it needs the scope, and responses are never cached."""
     assert ids(open_server(LAG, bearer(ANN))) == [1, 3, 4]
+    assert ids(open_server("/api/v1/instant?q=la", bearer(ANN))) == [1, 3, 4]
     assert ids(open_server(LAG, bearer(BOB))) == [1, 4]
     assert ids(open_server(LAG, bearer(PLAIN))) == [1]
     assert ids(open_server(f"{LAG}&key={ANN}")) == [1, 3, 4]
@@ -87,24 +90,26 @@ def test_a_key_shows_the_private_sites_that_name_it(open_server: Ask) -> None:
     assert "Authorization" in open_server(LAG).headers["vary"]
 
 
-def test_a_wrong_key_is_told_and_not_passed_over(open_server: Ask) -> None:
-    """A reader with a mistyped or revoked key would else wonder where the pages are."""
+def test_a_wrong_key_is_an_error(open_server: Ask) -> None:
+    """Otherwise a user with a mistyped or revoked key would wonder where the pages are."""
     for wrong in ("vk_guessed", "", GONE, ANN[:-1], ANN + "x"):
         assert open_server(LAG, bearer(wrong)).complaint == (401, "wrong_key", None)
     assert open_server(f"{LAG}&key=vk_guessed").complaint == (401, "wrong_key", None)
 
 
 def test_a_key_in_an_address_is_for_programs_only(token_server: Ask) -> None:
-    """Addresses of pages are copied, logged and sent on, so a key there counts for nothing."""
+    """Page URLs are copied, logged and shared, so a key in them is ignored."""
     assert token_server(f"{LAG}&key={ANN}").status == 200
     assert token_server(f"/search?q=lag&key={ANN}").status == 303
     assert token_server(f"/?key={ANN}").status == 303
 
 
-def test_without_a_key_nothing_is_told(token_server: Ask) -> None:
-    """Programs get 401, people the sign-in page; only health, style and the crawler's page are for all."""
+def test_nothing_is_readable_without_a_key(token_server: Ask) -> None:
+    """Programs get 401 and people the sign-in page; only health, styles and the crawler's page are public."""
     for path in (
         "/api/v1/search?q=lag",
+        "/api/v1/passages?q=lag",
+        "/api/v1/instant?q=la",
         "/api/v1/suggest?q=l",
         "/api/v1/sites",
         "/api/openapi.json",
@@ -122,19 +127,19 @@ def test_without_a_key_nothing_is_told(token_server: Ask) -> None:
 
 
 @pytest.mark.parametrize("host", ["x/static/", "x/signin?", "x/healthz#", "x/api/", "", "x:y", "[", "x\\static"])
-def test_what_the_host_header_says_opens_nothing(token_server: Ask, host: str) -> None:
-    """A path is what the request names, whatever is written where the name of the server belongs."""
+def test_the_host_header_grants_no_access(token_server: Ask, host: str) -> None:
+    """The path is that of the request, whatever the Host header contains."""
     assert token_server(f"/search?q=lag&key={ANN}", {"Host": host}).status in {303, 400}
     assert token_server(LAG, {"Host": host}).status in {401, 400}
 
 
 def test_a_key_without_the_scope_may_not_search(token_server: Ask) -> None:
-    """It is reported, differently from an unknown key."""
+    """The error differs from that for an unknown key."""
     assert token_server(LAG, bearer(NOTHING)).complaint == (403, "not_for_search", None)
 
 
 def test_a_key_for_some_sites_searches_only_these(open_server: Ask) -> None:
-    """Without a site it is the key's own; another is refused; several want one to be named; pages are not for it."""
+    """The default is the key's own site; others are refused; with several, one must be named; pages are closed."""
     assert ids(open_server(LAG, bearer(DOCS))) == [1]
     assert ids(open_server(f"{LAG}&site=docs.example.org/x", bearer(DOCS))) == [1]
     for other in ("hr.example.org", "example.org", "docs.example.org.evil.example", "evil-docs.example.org", "org"):
@@ -150,7 +155,7 @@ def test_a_key_for_some_sites_searches_only_these(open_server: Ask) -> None:
 
 
 def test_a_proxy_names_the_reader(proxy_server: Ask) -> None:
-    """The name decides what is visible; without one, or with two, nothing is."""
+    """The name decides what is visible; without a name, or with two, nothing is."""
     assert ids(proxy_server(LAG, {"X-Forwarded-User": "ann"})) == [1, 3, 4]
     assert ids(proxy_server(LAG, {"X-Forwarded-User": "eve"})) == [1, 4]
     assert proxy_server(LAG, {"X-Forwarded-User": "ann"}).headers["cache-control"] == "private, no-store"
@@ -163,7 +168,7 @@ def test_a_proxy_names_the_reader(proxy_server: Ask) -> None:
 
 
 def test_only_trusted_proxies_are_believed() -> None:
-    """From any other address nothing is answered but health."""
+    """Other addresses only get the health check."""
     elsewhere = replace(UNLIMITED, access="proxy", trusted_proxies=("203.0.113.0/24",))
     with served(elsewhere, keys) as (ask, _):
         for headers in ({"X-Forwarded-User": "ann"}, {"X-Forwarded-For": "203.0.113.5"}, bearer(ANN), {}):
@@ -176,12 +181,12 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "
 
 
 def posted(ask: Ask, headers: dict[str, str] | None = None, **fields: str) -> Heard:
-    """What comes of the sign-in form."""
+    """Submit the sign-in form."""
     return ask("/signin", FORM if headers is None else headers, "POST", urlencode(fields).encode())
 
 
 def test_signing_in_sets_a_cookie_that_opens_the_pages(token_server: Ask) -> None:
-    """The cookie cannot be read by scripts or sent by other sites; the reader lands where they wanted to go."""
+    """Scripts can't read the cookie and other sites can't send it; the user gets to the requested page."""
     answer = posted(token_server, key=ANN, next="/search?q=lag")
     assert (answer.status, answer.headers["location"]) == (303, "/search?q=lag")
     cookie = answer.headers["set-cookie"].lower()
@@ -200,7 +205,7 @@ def test_signing_in_sets_a_cookie_that_opens_the_pages(token_server: Ask) -> Non
 
 @pytest.mark.parametrize(("key", "status"), [("vk_wrong", 401), (GONE, 401), (DOCS, 403), (NOTHING, 403)])
 def test_a_key_that_is_not_for_pages_does_not_sign_in(token_server: Ask, key: str, status: int) -> None:
-    """The page says why, sets nothing, and remembers where the reader wanted to go."""
+    """The page says why, sets nothing, and remembers the requested page."""
     answer = posted(token_server, key=key, next="/search?q=lag")
     assert answer.status == status
     assert b'value="/search?q=lag"' in answer.body
@@ -209,7 +214,7 @@ def test_a_key_that_is_not_for_pages_does_not_sign_in(token_server: Ask, key: st
 
 
 def test_behind_https_the_cookie_is_for_https() -> None:
-    """Whether the proxy says so or the configured address does."""
+    """Either the proxy or the configured address says so."""
     with served(replace(UNLIMITED, access="token"), keys) as (ask, _):
         told = posted(ask, {**FORM, "X-Forwarded-Proto": "https"}, key=ANN)
         assert "secure" in told.headers["set-cookie"].lower()
@@ -228,13 +233,13 @@ def test_behind_https_the_cookie_is_for_https() -> None:
     ],
 )
 def test_a_form_of_another_page_does_not_sign_in(token_server: Ask, headers: dict[str, str]) -> None:
-    """No one is signed in with someone else's key to be watched."""
+    """No one can be signed in with someone else's key in order to be watched."""
     answer = posted(token_server, {"Content-Type": FORM["Content-Type"], **headers}, key=ANN)
     assert (answer.status, "set-cookie" in answer.headers) == (403, False)
 
 
-def test_a_browser_that_only_tells_the_origin_may_sign_in(token_server: Ask) -> None:
-    """If it is that of the host it asks."""
+def test_an_origin_header_is_enough_to_sign_in(token_server: Ask) -> None:
+    """It must be the origin of the requested host."""
     headers = {"Content-Type": FORM["Content-Type"], "Origin": "http://search.test:1", "Host": "search.test:1"}
     assert posted(token_server, headers, key=ANN).status == 303
 
@@ -247,8 +252,8 @@ def test_signing_in_leads_nowhere_else(token_server: Ask, place: str) -> None:
     assert posted(token_server, key=ANN, next=place).headers["location"] == "/"
 
 
-def test_what_is_no_form_is_refused(token_server: Ask) -> None:
-    """Other types and long bodies."""
+def test_other_bodies_than_forms_are_refused(token_server: Ask) -> None:
+    """This includes other types and long bodies."""
     assert token_server("/signin", {**FORM, "Content-Type": "text/plain"}, "POST", b"key=x").status == 400
     assert posted(token_server, key="x" * 5000).status == 400
     assert token_server("/signin", FORM, "POST", b"%ff&&&&&&&&=" * 300).status in {303, 401}
@@ -267,15 +272,15 @@ NAMES = st.sampled_from(["", "ann", "bob", "*"])
     st.lists(st.builds(Site, st.just("https://x/"), secrets=st.sampled_from(["", "env:X"]), readers=st.tuples(NAMES))),
 )
 def test_private_is_shown_only_to_the_known_and_named(reader: Identity, sites: list[Site]) -> None:
-    """Whatever the sites and the reader; a public site is never in need of leave."""
+    """For any sites and users; a public site never needs permission."""
     allowed = allowed_sites(reader, sites)
     named = [site for site in sites if site.secrets and (reader.name in site.readers or "*" in site.readers)]
     may = bool(reader.auth_method) and "private" in reader.scopes
     assert allowed == (tuple(site.start for site in named) if may else ())
 
 
-def test_a_site_without_readers_is_shown_to_nobody() -> None:
-    """That is what a site starts with."""
+def test_a_private_site_without_readers_is_hidden() -> None:
+    """That is the default of a site."""
     ann = Identity("ann", ("search", "private"), auth_method="key")
     assert allowed_sites(ann, SITES) == (PRIVATE.start, FOR_ALL_NAMED.start)
     assert allowed_sites(ann, [replace(PRIVATE, readers=())]) == ()

@@ -13,15 +13,15 @@ SECRETS = st.binary(min_size=32, max_size=32)
 
 @given(st.lists(SECRETS, min_size=1, max_size=8, unique=True), st.data())
 def test_each_secret_finds_its_own_key(randoms: list[bytes], data: st.DataObject) -> None:
-    """Among any number of keys."""
+    """This works among any number of keys."""
     made = [create_key(f"reader {place}", ["search"], None, [], each) for place, each in enumerate(randoms)]
     secret, key = data.draw(st.sampled_from(made))
     assert find_key([each for _, each in made], secret) is key
 
 
 @given(st.text() | SECRETS.map(lambda each: create_key("x", [], None, [], each)[0]))
-def test_what_is_no_secret_finds_nothing(presented: str) -> None:
-    """Neither guesses nor hashes nor whatever else is shown; lone surrogates do no harm."""
+def test_invalid_secrets_match_no_key(presented: str) -> None:
+    """Guesses, hashes and anything else that is displayed find nothing; lone surrogates do no harm."""
     _, key = made_key("wiki")
     assert find_key([key], presented) is None
     assert find_key([], presented) is None
@@ -38,14 +38,14 @@ def test_a_secret_is_all_of_its_randomness_and_is_not_kept() -> None:
 
 
 def test_a_secret_with_something_behind_it_is_another() -> None:
-    """Truncating a long one does not make it valid."""
+    """Truncating a longer one does not make it valid."""
     secret, key = made_key("wiki")
     assert find_key([key], secret + "x") is None
     assert find_key([key], secret + " " * 500) is None
 
 
 def test_a_revoked_key_opens_nothing() -> None:
-    """From the moment that it is marked."""
+    """It is refused from the moment it is revoked."""
     secret, key = made_key("wiki")
     revoked = Key(key.name, key.hash, key.scopes, revoked_s=1.0)
     assert find_key([revoked], secret) is None
@@ -58,8 +58,8 @@ def test_a_name_is_short_and_means_one_reader(name: str) -> None:
         create_key(name, ["search"], None, [], bytes(32))
 
 
-def test_wrong_scopes_and_sites_are_told() -> None:
-    """Each message says what is right."""
+def test_wrong_scopes_and_sites_are_reported() -> None:
+    """Each error says what is valid."""
     with pytest.raises(UsageError, match="choose from search, private, admin"):
         create_key("wiki", ["searching"], None, [], bytes(32))
     with pytest.raises(UsageError, match=r"docs\.example\.org"):

@@ -15,7 +15,7 @@ class Clock:
         self.now_s = 0.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.now_s
 
 
@@ -23,8 +23,8 @@ RATES = st.builds(Rate, st.integers(1, 50), st.sampled_from([1.0, 60.0, 3600.0])
 
 
 @given(RATES, st.lists(st.floats(0, 100), max_size=200))
-def test_nobody_gets_more_than_a_bucketful_and_what_time_brings(rate: Rate, pauses_s: list[float]) -> None:
-    """Whatever the rhythm, in any stretch from the start: at most the burst and the rate times the time."""
+def test_the_rate_limit_is_the_burst_plus_rate_times_time(rate: Rate, pauses_s: list[float]) -> None:
+    """From the start on, at most the burst plus rate times elapsed time is allowed, whatever the rhythm."""
     clock = Clock()
     limits = RateLimiter(clock)
     let_in = 0
@@ -35,8 +35,8 @@ def test_nobody_gets_more_than_a_bucketful_and_what_time_brings(rate: Rate, paus
 
 
 @given(RATES)
-def test_who_waits_as_long_as_told_is_let_in(rate: Rate) -> None:
-    """The wait that is named is enough, and half of it is not."""
+def test_waiting_for_the_stated_time_is_enough(rate: Rate) -> None:
+    """Waiting for the stated time is enough, and half of it is not."""
     clock = Clock()
     limits = RateLimiter(clock)
     assert {limits.take_token("reader", rate) for _ in range(rate.requests)} == {0.0}
@@ -48,7 +48,7 @@ def test_who_waits_as_long_as_told_is_let_in(rate: Rate) -> None:
 
 
 def test_no_rate_is_no_limit() -> None:
-    """And nothing is remembered of such readers."""
+    """Nothing is stored about such users."""
     limits = RateLimiter(Clock())
     assert {limits.take_token("reader", Rate(0, 1.0)) for _ in range(1000)} == {0.0}
     assert len(limits) == 0
@@ -67,22 +67,22 @@ def test_readers_do_not_share_a_bucket_and_the_oldest_is_forgotten() -> None:
 
 
 @given(st.text())
-def test_a_mark_tells_no_address(address: str) -> None:
-    """It is the same in one process, another in the next, and short whatever the address."""
+def test_a_visitor_hash_reveals_no_address(address: str) -> None:
+    """It is the same within a process, different in the next, and short for any address."""
     assert hash_address(address, b"salt") == hash_address(address, b"salt")
     assert hash_address(address, b"salt") != hash_address(address, b"other")
     assert len(hash_address(address, b"salt")) == 24
 
 
 def test_a_mark_counts_a_network_of_ipv6_as_one() -> None:
-    """An IPv4 address that is written as IPv6 is still one address."""
+    """An IPv4 address written as IPv6 is still one address."""
     same = {hash_address(f"2001:db8::{n}", b"salt") for n in range(1, 9)}
     assert len(same) == 1
     assert hash_address("::ffff:10.0.0.1", b"salt") != hash_address("::ffff:10.0.0.2", b"salt")
 
 
-def test_too_many_requests_are_told_when_to_come_back() -> None:
-    """JSON for programs, a page for people, and Retry-After for both; static files and health are not counted."""
+def test_too_many_requests_get_retry_after() -> None:
+    """Programs get JSON and people a page, both with Retry-After; static files and health are not counted."""
     with served(Serve(rate=Rate(2, 3600.0))) as (ask, _):
         assert [ask("/api/v1/sites").status for _ in range(2)] == [200, 200]
         refused = ask("/api/v1/sites")
@@ -94,8 +94,8 @@ def test_too_many_requests_are_told_when_to_come_back() -> None:
         assert ask("/healthz").status == 200
 
 
-def test_behind_a_trusted_proxy_readers_are_told_apart() -> None:
-    """By the last address that the proxy names; what readers wrote before it counts for nothing."""
+def test_users_behind_a_trusted_proxy_are_distinguished() -> None:
+    """Users are identified by the last address the proxy adds; what they wrote before it is ignored."""
     with served(Serve(rate=Rate(1, 3600.0))) as (ask, _):
         assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.1"}).status == 200
         assert ask("/api/v1/sites", {"X-Forwarded-For": "203.0.113.2"}).status == 200

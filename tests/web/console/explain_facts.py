@@ -40,7 +40,7 @@ def facts(url: str, **changed: Any) -> dict[str, Any]:
 
 
 class Desk(SmallDesk):
-    """A desk that tells ``facts``; ``changed`` are those that differ."""
+    """An operator interface that returns ``facts``; ``changed`` are the overrides."""
 
     def __init__(self, *sites: Site, **changed: Any) -> None:
         super().__init__(*sites)

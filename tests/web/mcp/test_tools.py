@@ -1,4 +1,4 @@
-"""The endpoint for language models: the real server on loopback, called by the SDK's own client and by hand."""
+"""The MCP endpoint: the real server on loopback, called by the SDK's own client and by hand."""
 
 import asyncio
 import json
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.tree_runs import PATIENCE_S
 from tests.web.small_search import NOW_S, PAGES, SECTIONS, Ask, Heard, SmallSearch, bearer, made_key, served
 
 from vedette.config import Rate, Serve
@@ -35,7 +36,7 @@ LONG = "<title>Long</title><nav>Menu</nav><article>" + "<p>Sentences of some len
 
 
 class Library(SmallSearch):
-    """The small search with one long page of HTML, which is page 1."""
+    """The small search with one long HTML page, page 1."""
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Page 1 is HTML."""
@@ -49,27 +50,27 @@ REVOKED: list[str] = []
 
 
 def keys() -> Sequence[Key]:
-    """The keys; some are revoked while the tests run."""
+    """The keys; some are revoked during the tests."""
     held = (ANN_KEY, BOB_KEY, DOCS_KEY, ADMIN_KEY, GONE_KEY)
     return [key for key in held if key.name not in REVOKED]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Ask, int]]:
-    """An open server: searching pages needs no key, calling tools does."""
+    """An open server: searching needs no key, calling tools does."""
     with served(OPEN, keys, Library()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def ask(server: tuple[Ask, int]) -> Ask:
-    """The request by hand."""
+    """Send a request by hand."""
     return server[0]
 
 
 @asynccontextmanager
 async def connected(port: int, secret: str, mode: str) -> AsyncIterator[Any]:
-    """The SDK's client with a key."""
+    """Connect the SDK's client with a key."""
     async with httpx2.AsyncClient(headers=bearer(secret), trust_env=False) as http:
         transport = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
@@ -77,7 +78,7 @@ async def connected(port: int, secret: str, mode: str) -> AsyncIterator[Any]:
 
 
 def by_client(port: int, secret: str, work: Callable[[Any], Awaitable[Any]], mode: str = "auto") -> Any:
-    """What comes of some work with a client."""
+    """Return the result of some work with a client."""
 
     async def done() -> Any:
         async with connected(port, secret, mode) as client:
@@ -99,14 +100,14 @@ def call(name: str, **arguments: object) -> dict[str, object]:
 
 
 def told(ask: Ask, secret: str, name: str, **arguments: object) -> Any:
-    """What a tool answers as values."""
+    """Return a tool's structured result."""
     answer = posted(ask, call(name, **arguments), bearer(secret)).json["result"]
     assert not answer["isError"], answer
     return answer["structuredContent"]
 
 
 def complaint(ask: Ask, secret: str, name: str, **arguments: object) -> str:
-    """In what words a tool refuses."""
+    """Return a tool's error message."""
     answer = posted(ask, call(name, **arguments), bearer(secret)).json["result"]
     assert answer["isError"]
     words: str = answer["content"][0]["text"]
@@ -115,26 +116,30 @@ def complaint(ask: Ask, secret: str, name: str, **arguments: object) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_finds_the_tools_and_uses_them(server: tuple[Ask, int], mode: str) -> None:
-    """The SDK's client, speaking the newest protocol or an older one, lists the tools and gets what they promise."""
+    """The SDK's client, with the newest protocol or an older one, lists the tools and gets what they promise."""
 
     async def work(client: Any) -> tuple[Any, ...]:
         tools = (await client.list_tools()).tools
         found = await client.call_tool("search", {"query": "lag", "n": 5})
         read = await client.call_tool("cached_page", {"id": found.structured_content["results"][0]["id"]})
-        return tools, found, read, await client.call_tool("list_sites", {})
+        quoted = await client.call_tool("passages", {"query": "lag", "n": 2})
+        return tools, found, read, quoted, await client.call_tool("list_sites", {})
 
-    tools, found, read, sites = by_client(server[1], BOB, work, mode)
+    tools, found, read, quoted, sites = by_client(server[1], BOB, work, mode)
     assert [tool.name for tool in tools] == list(TOOLS)
     assert all(tool.annotations.read_only_hint for tool in tools)
     assert all(UNTRUSTED_NOTE in tool.description for tool in tools[:3])
     assert [each["id"] for each in found.structured_content["results"]] == [1]
     assert PAGES[0].url in found.content[0].text
     assert read.structured_content["url"] == PAGES[0].url
+    passage = quoted.structured_content["passages"][0]
+    assert passage.keys() == {"url", "title", "heading", "text", "fetched_at", "score"}
+    assert passage["url"] == SECTIONS[0].url
     assert sites.structured_content["sites"] == [{"site": "docs.example.org", "pages": 2}]
 
 
 def test_two_clients_are_served_at_once(server: tuple[Ask, int]) -> None:
-    """Requests that run at the same time each get their own answer, by what their own key may see."""
+    """Concurrent requests each get their own response, according to their own key."""
 
     async def both() -> list[list[int]]:
         async with connected(server[1], ANN, "auto") as ann, connected(server[1], BOB, "auto") as bob:
@@ -145,8 +150,8 @@ def test_two_clients_are_served_at_once(server: tuple[Ask, int]) -> None:
     assert asyncio.run(asyncio.wait_for(both(), 300)) == [[1, 3, 4], [1]] * 5
 
 
-def test_a_search_tells_results_notes_and_spelling(ask: Ask) -> None:
-    """A result has its dates and its reason; notes and another spelling are included; text is quoted as such."""
+def test_a_search_returns_results_notes_and_spelling(ask: Ask) -> None:
+    """A result has dates and a reason; notes and a spelling suggestion are included; text is quoted as such."""
     found = told(ask, BOB, "search", query="consumer", n="3", page=1.0, after=None)
     (first,) = found["results"]
     assert first["snippet"] == PAGES[0].snippet.text
@@ -172,7 +177,7 @@ def test_passages_are_quoted_with_their_source(ask: Ask) -> None:
 
 
 def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
-    """The pieces of a long page, put together, are its main text, once and without markup."""
+    """The parts of a long page add up to its main text, without markup."""
     piece = told(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE)
     pieces = [piece["text"]]
     while piece["next_offset"]:
@@ -188,7 +193,7 @@ def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
 
 
 def test_a_page_is_found_by_its_address(ask: Ask) -> None:
-    """A URL is enough, however it is spelled; an unknown one gets the same response as a page that may not be seen."""
+    """Any spelling of the URL works; an unknown one gets the same response as one without access."""
     assert told(ask, BOB, "cached_page", url="HTTPS://docs.example.org:443/a/../1#part")["id"] == 1
     unknown = complaint(ask, BOB, "cached_page", url="https://docs.example.org/none")
     assert complaint(ask, BOB, "cached_page", url=PAGES[2].url) == unknown
@@ -214,14 +219,14 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
         ("delete_everything", {}, "Unknown tool; choose from search, passages, cached_page, list_sites."),
     ],
 )
-def test_wrong_arguments_are_told_in_words(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
+def test_wrong_arguments_are_explained(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
     """The model reads what to write instead."""
     assert said in complaint(ask, BOB, name, **arguments)
 
 
 @pytest.mark.parametrize("query", ["boom", "panic"])
-def test_a_fault_is_told_without_its_reason(ask: Ask, query: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """A tool that fails says so to the model; what failed is for the operator, and the query for no one."""
+def test_faults_are_reported_without_details(ask: Ask, query: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The model learns that the tool failed; the error goes to the operator, and the query to no one."""
     assert complaint(ask, BOB, "search", query=query) == "Internal error. The reason is in the server log."
     logged = capfd.readouterr().err
     assert logged.startswith("vedette: ")
@@ -231,7 +236,7 @@ def test_a_fault_is_told_without_its_reason(ask: Ask, query: str, capfd: pytest.
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer vk_wrong"}, {"Cookie": f"vedette_key={BOB}"}])
 def test_a_key_is_always_needed(ask: Ask, headers: dict[str, str]) -> None:
-    """Also where everyone may search; a cookie is none, since browsers send it unasked, and neither is a parameter."""
+    """Even if everyone may search; neither a cookie, which browsers send by themselves, nor a parameter counts."""
     answer = posted(ask, call("search", query="lag"), headers)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     kind = {"Content-Type": "application/json"}
@@ -239,14 +244,14 @@ def test_a_key_is_always_needed(ask: Ask, headers: dict[str, str]) -> None:
 
 
 def test_a_revoked_key_ends_at_once(ask: Ask) -> None:
-    """Between one call and the next."""
+    """It is refused from the next call on."""
     assert told(ask, GONE, "search", query="lag")["total"] == 1
     REVOKED.append("gone")
     assert posted(ask, call("search", query="lag"), bearer(GONE)).status == 401
 
 
 def test_a_key_needs_the_scope_to_search(ask: Ask) -> None:
-    """A key for other things calls no tool."""
+    """A key with other scopes can't call tools."""
     assert posted(ask, call("list_sites"), bearer(ADMIN)).status == 403
 
 
@@ -260,8 +265,8 @@ def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
     assert told(ask, DOCS, "cached_page", id=1)["id"] == 1
 
 
-def test_private_sites_are_told_to_their_readers_only(ask: Ask) -> None:
-    """No tool lets anyone else learn of a page, a title or a host."""
+def test_private_sites_are_visible_to_their_readers_only(ask: Ask) -> None:
+    """No tool reveals a page, a title or a host to anyone else."""
     for name, arguments in (
         ("search", {"query": ""}),
         ("passages", {"query": ""}),
@@ -275,7 +280,7 @@ def test_private_sites_are_told_to_their_readers_only(ask: Ask) -> None:
 
 
 def test_foreign_origins_are_refused(server: tuple[Ask, int]) -> None:
-    """A page elsewhere cannot call, though its name leads here; those that the operator names can, and so can ours."""
+    """A page on another origin can't call it, even if its name resolves here; configured origins can."""
     ask, port = server
     for origin, host, status in (
         ("https://evil.example", "", 403),
@@ -303,14 +308,14 @@ def test_only_posting_is_allowed(ask: Ask) -> None:
     ids=["empty", "open", "batch", "deep", "null", "bare", "bytes"],
 )
 @pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28", "1999-01-01"])
-def test_what_is_no_message_is_no_fault_of_ours(ask: Ask, body: bytes, version: str) -> None:
-    """Whatever is posted, the answer blames the sender, and the next call is served."""
+def test_invalid_messages_are_client_errors(ask: Ask, body: bytes, version: str) -> None:
+    """Whatever is posted, the error blames the sender, and the next call works."""
     sent = bearer(BOB) | ({"MCP-Protocol-Version": version} if version else {})
     assert posted(ask, body or b" ", sent).status < 500
 
 
 def test_calls_are_counted_by_tool_and_outcome(ask: Ask) -> None:
-    """Names that callers make up are not counted one by one."""
+    """Invented names are not counted separately."""
     told(ask, BOB, "list_sites")
     complaint(ask, BOB, "made_up_name")
     shown = ask("/metrics").body.decode()
@@ -320,14 +325,14 @@ def test_calls_are_counted_by_tool_and_outcome(ask: Ask) -> None:
 
 
 def test_the_server_ends_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
-    """Nothing of the protocol outlives a call, so an end has nothing to wait for and nothing to complain of."""
+    """No protocol state outlives a call, so shutdown has nothing to wait for."""
     with served(OPEN, keys, Library()) as (ask, _port):
         assert told(ask, BOB, "list_sites")["pages"]
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_search_is_written_down_as_a_model_s() -> None:
-    """Searches of a model are separated from those of people; its views are recorded with them."""
+    """Searches by models are separated from those of people, with their views."""
     kept: list[LoggedEvent] = []
     tools = SearchTools(Library(), SearchRecorder(kept, b"secret", lambda _day: b"salt", lambda: NOW_S))
     asyncio.run(tools.call("search", {"query": "lag", "n": 2, "page": 1}, Caller()))
@@ -351,7 +356,7 @@ _VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | 
     ),
 )
 def test_any_arguments_are_answered_or_refused(name: str, arguments: dict[str, object]) -> None:
-    """Nothing that a model may invent is an error of ours, and every answer can be written as JSON in UTF-8."""
+    """Nothing a model invents causes a server error, and every response is JSON in UTF-8."""
     answer = outcome(name, arguments)
     if isinstance(answer, str):
         assert answer.endswith((".", "?"))
@@ -361,7 +366,7 @@ def test_any_arguments_are_answered_or_refused(name: str, arguments: dict[str, o
 
 
 def outcome(name: str, arguments: dict[str, object]) -> ToolAnswer | str:
-    """What a tool answers, or in what words it refuses."""
+    """Return a tool's result or its error message."""
     try:
         return asyncio.run(SearchTools(Library(), create_null_recorder()).call(name, arguments, Caller()))
     except ParameterError as wrong:
@@ -369,6 +374,6 @@ def outcome(name: str, arguments: dict[str, object]) -> ToolAnswer | str:
 
 
 def test_the_sdk_is_imported_only_where_it_is_used() -> None:
-    """A server that no model calls does not pay for it."""
+    """A server that no model calls does not load it."""
     code = "import sys, vedette.web.app; sys.exit('mcp' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

@@ -72,6 +72,7 @@ class HeldPages:
     says: dict[str, Any] = field(default_factory=dict)
     behind: str = ""
     failing: tuple[FailingProcess, ...] = ()
+    exceeded: int = 0
     completions: tuple[str, ...] = ()
     private: str = ""
     wishes: list[SearchRequest] = field(default_factory=list)
@@ -90,7 +91,7 @@ class HeldPages:
         return tuple(text for text in self.completions if text.startswith(typed.lower()))[:most]
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """As many pages as there are, or what the test says."""
+        """Count the pages, unless the test sets the overview."""
         del allowed
         sites = (FacetCount("kafka.example.org", len(self.results)),) if self.results else ()
         told = IndexOverview(len(self.results), sites, (FacetCount("html", len(self.results)),), newest_s=NOW_S - 240)
@@ -117,11 +118,15 @@ class HeldPages:
         return (Site("https://kafka.example.org/"),)
 
     def list_failing(self) -> tuple[FailingProcess, ...]:
-        """No process fails, unless a test says so."""
+        """Return no failing process, unless the test sets one."""
         return self.failing
 
+    def count_exceeded(self) -> int:
+        """Addresses and domains over their limit."""
+        return self.exceeded
+
     def get_incomplete_reason(self) -> str:
-        """Whatever the test says."""
+        """Return the test's value."""
         return self.behind
 
     def now_s(self) -> float:
@@ -130,17 +135,20 @@ class HeldPages:
 
 
 def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlette:
-    """The pages as in a whole server: with suggestions, and a page for every problem."""
+    """The pages as in a whole server: with results while typing, and a page for every problem."""
 
-    async def suggest(asked: Request) -> Response:
-        found = search.suggest(asked.query_params.get("q", ""), 8, asked.query_params.get("site", ""), ())
-        return JSONResponse({"suggestions": found}, headers={"access-control-allow-origin": "*"})
+    async def search_instantly(asked: Request) -> Response:
+        typed, site = asked.query_params.get("q", ""), asked.query_params.get("site", "")
+        found = search.search(SearchRequest(typed, 2, site=site)).results
+        shown = [{"url": each.url, "title": each.title, "heading": "", "site": each.site} for each in found]
+        told = {"suggestions": search.suggest(typed, 8, site, ()), "results": shown}
+        return JSONResponse(told, headers={"access-control-allow-origin": "*"})
 
     async def problem(_asked: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         return error_page(error.status_code, look=look)
 
-    routes = [*page_routes(search, look), Route("/api/v1/suggest", suggest), *more]
+    routes = [*page_routes(search, look), Route("/api/v1/instant", search_instantly), *more]
     return Starlette(routes=routes, exception_handlers={HTTPException: problem})
 
 

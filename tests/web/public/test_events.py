@@ -1,4 +1,4 @@
-"""Views and clicks over real connections: what is accepted, what is refused, and what is never lost or trusted."""
+"""Views and clicks over real connections: what is accepted, what is rejected, and what is never lost or trusted."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -41,16 +41,16 @@ class Told:
         self.running.__exit__(None, None, None)
 
     def token(self, age_s: float = 0.0, secret: bytes = b"a secret", slate: str = ID) -> str:
-        """A token of this server, unless it is signed with another secret."""
+        """Return a token of this server, unless it is signed with another secret."""
         return sign_token(TokenClaims(slate, self.wall_s - age_s), secret)
 
     def post(self, body: object, headers: Mapping[str, str] = JSON) -> Heard:
-        """What comes of a body."""
+        """Return the response to a body."""
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.ask("/api/v1/events", {**BROWSER, **headers}, "POST", sent)
 
     def told(self, token: str, kind: str = "click", page: int = 1, headers: Mapping[str, str] = JSON) -> Heard:
-        """What comes of an event."""
+        """Return the response to an event."""
         return self.post({"slate": token, "kind": kind, "page": page}, {**JSON, **headers})
 
 
@@ -61,8 +61,8 @@ def server() -> Iterator[Told]:
         yield running
 
 
-def test_what_is_acknowledged_is_in_the_log(server: Told) -> None:
-    """As JSON and as a beacon sends it; with world time, and the seconds since the slate was made."""
+def test_acknowledged_events_are_in_the_log(server: Told) -> None:
+    """Both as JSON and as a beacon; with world time, and the seconds since the slate was created."""
     before = len(server.log.events)
     token = server.token(age_s=4.5)
     assert [server.told(token, "view", 0).status, server.told(token, "click", 7).status] == [204, 204]
@@ -77,7 +77,7 @@ def test_what_is_acknowledged_is_in_the_log(server: Told) -> None:
 
 
 def test_a_page_and_its_events_have_one_mark(server: Told) -> None:
-    """So that the two can be joined; a program that tells events is doubted."""
+    """So the two can be joined; events from programs are flagged."""
     token = server.ask("/api/v1/search?q=lag", BROWSER).json["slate"]
     assert server.told(token).status == 204
     slate, event = server.log.slates[-1], server.log.events[-1]
@@ -87,7 +87,7 @@ def test_a_page_and_its_events_have_one_mark(server: Told) -> None:
 
 
 def test_only_tokens_of_this_server_are_believed(server: Told) -> None:
-    """Forged, cut, foreign and old ones are refused, each with what to do; nothing of them is written."""
+    """Forged, truncated, foreign and expired ones are rejected with what to do, and not recorded."""
     before = len(server.log.records)
     token = server.token()
     forged = token[:-1] + ("A" if token[-1] != "A" else "B")
@@ -117,8 +117,8 @@ def test_only_tokens_of_this_server_are_believed(server: Told) -> None:
         ({"slate": "x", "kind": "click", "page": 1, "user": "ann"}, "user"),
     ],
 )
-def test_what_is_no_event_is_told_by_name(server: Told, body: object, parameter: str | None) -> None:
-    """A field that is missing, wrong or unknown: 400, and which it is."""
+def test_invalid_events_get_the_name_of_the_field(server: Told, body: object, parameter: str | None) -> None:
+    """A missing, wrong or unknown field gets 400 and its name."""
     assert server.post(body).complaint == (400, "wrong_parameter", parameter)
 
 
@@ -129,14 +129,14 @@ def test_what_is_no_event_is_told_by_name(server: Told, body: object, parameter:
     | st.dictionaries(st.sampled_from(["slate", "kind", "page"]), st.text() | st.integers() | st.floats())
 )
 def test_no_body_breaks_it(server: Told, body: object) -> None:
-    """Garbage is refused, never an error of ours, and leaves nothing behind."""
+    """Garbage is rejected, is never a server error, and leaves nothing behind."""
     before = len(server.log.records)
     assert server.post(body).status in {400, 403}
     assert len(server.log.records) == before
 
 
 def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
-    """More than one event is refused, by the route or by the gate before it; forms are not read."""
+    """Larger bodies are rejected by the route or by the gate before it, and forms are not parsed."""
     padded = json.dumps({"slate": server.token(), "kind": "view", "page": 0}).encode()
     assert server.post(padded.ljust(2049)).complaint == (413, "too_large", None)
     assert server.post(b" " * (MAX_BODY_BYTES + 1)).complaint == (413, "too_large", None)
@@ -148,8 +148,8 @@ def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
     assert server.post(padded.ljust(2048)).status == 204
 
 
-def test_the_gate_bounds_what_any_route_is_sent() -> None:
-    """Also where a route would read it all, and where no one says beforehand how long it is."""
+def test_the_size_of_any_request_is_limited() -> None:
+    """Even if a route would read everything, or no length is announced."""
     with Told(OPEN) as server:
         form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
         assert server.ask("/signin", form, "POST", b"k" * (MAX_BODY_BYTES + 1)).status == 413
@@ -159,15 +159,15 @@ def test_the_gate_bounds_what_any_route_is_sent() -> None:
 
 
 def test_only_posts_are_events(server: Told) -> None:
-    """Reading the address tells how it is used."""
+    """GET explains how it is used."""
     for method in ("GET", "PUT", "DELETE"):
         answer = server.ask("/api/v1/events", {}, method)
         assert answer.complaint == (405, "wrong_method", None)
         assert "POST" in answer.headers["allow"]
 
 
-def test_what_the_log_did_not_take_is_not_acknowledged(server: Told) -> None:
-    """A full disk is reported as such, so that a program can retry; when there is space, it works."""
+def test_events_that_cannot_be_logged_are_not_acknowledged(server: Told) -> None:
+    """A full disk is reported as such, so that a program can retry; with enough space, it works."""
     token = server.token(slate="ef" * 16)
     for error in (StoreError("no room"), OSError("no room")):
         server.log.broken = error
@@ -177,7 +177,7 @@ def test_what_the_log_did_not_take_is_not_acknowledged(server: Told) -> None:
 
 
 def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
-    """Then a while of none; other slates are not held up."""
+    """Then none for a while; other slates are not affected."""
     token, other = server.token(slate="01" * 16), server.token(slate="02" * 16)
     heard = [server.recording.record_event(token, "click", 1, Visitor()) for _ in range(70)]
     assert {each.status for each in heard} == {204, 429}
@@ -213,8 +213,8 @@ def test_the_gate_counts_events_like_anything_else() -> None:
         assert len(server.log.events) == 2
 
 
-def test_other_origins_may_tell_events(server: Told) -> None:
-    """With a preflight for JSON, without one for a beacon; never with credentials."""
+def test_other_origins_may_send_events(server: Told) -> None:
+    """With a preflight for JSON and without one for a beacon, never with credentials."""
     asked = {"Origin": "https://docs.example.org", "Access-Control-Request-Method": "POST"}
     leave = server.ask("/api/v1/events", asked, "OPTIONS")
     assert (leave.status, leave.headers["access-control-allow-methods"]) == (204, "POST")
@@ -226,15 +226,15 @@ def test_other_origins_may_tell_events(server: Told) -> None:
     assert "access-control-allow-origin" not in elsewhere.headers
 
 
-def test_where_nothing_is_kept_there_is_nothing_to_tell() -> None:
-    """Even with a token that was once right."""
+def test_events_are_refused_if_nothing_is_recorded() -> None:
+    """Even with a token that was once valid."""
     with Told(OPEN, keep_days=0) as server:
         assert server.told(server.token()).complaint == (409, "not_recording", None)
         assert server.log.records == []
 
 
 def test_slates_and_events_are_counted() -> None:
-    """By how they were shown, and by what came of them; nothing that readers send is a label."""
+    """By how they were shown and by outcome; nothing that visitors send becomes a label."""
     with Told(OPEN) as server:
         server.ask("/search?q=lag", BROWSER)
         token = server.ask("/api/v1/search?q=lag", BROWSER).json["slate"]

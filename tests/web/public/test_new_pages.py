@@ -1,4 +1,4 @@
-"""New pages for people, feed readers and programs, over the real application and a few items in memory."""
+"""New pages for people, feed readers and programs, on the real application with a few in-memory items."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -21,7 +21,7 @@ HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"
 
 
 def item(seq: int, host: str = "docs.example.org", title: str = "A title", **changed: object) -> AlertItem:
-    """A page that was new."""
+    """A new page."""
     url = f"https://{host}/{seq}"
     made = AlertItem(seq, seq, url, title, "Some text", NOW_S - 600, "feed", f"https://{host}/feed", None, NOW_S - 590)
     return made._replace(**changed)  # type: ignore[arg-type]  # each test names real fields
@@ -34,18 +34,19 @@ class SmallNews:
         self.items = items
 
     def has_alert(self, name: str) -> bool:
-        """One is."""
+        """Check whether the watch exists."""
         return name == "odd"
 
-    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """The oldest first."""
+    def list_after(self, cursor: int | None, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
+        """Return the oldest first."""
         newest = max((one.seq for one in self.items), default=0)
+        cursor = newest if cursor is None else cursor
         found = [one for one in self._seen(watch, allowed) if one.seq > cursor]
         last = found[most - 1].seq if len(found) > most else newest
         return ItemBatch(tuple(found[:most]), last, len(found) > most, missed=0 < cursor < 2)
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
-        """The newest first."""
+        """Return the newest first."""
         found = [one for one in self._seen(watch, allowed)[::-1] if before is None or one.seq < before]
         return ItemBatch(tuple(found[:most]), found[:most][-1].seq if found else 0, len(found) > most)
 
@@ -55,7 +56,7 @@ class SmallNews:
 
 
 def client(items: Sequence[AlertItem], keys: Sequence[Key] = (), access: str = "open") -> TestClient:
-    """A browser before a server with these items."""
+    """A client of a server with these items."""
     serve = Serve(rate=Rate(0, 1.0), access=access)  # type: ignore[arg-type]  # each test names a real one
     app = create_app(
         SmallSearch(), serve, Branding("Herald", "https://search.example.org"), lambda: keys, news=SmallNews(items)
@@ -64,12 +65,12 @@ def client(items: Sequence[AlertItem], keys: Sequence[Key] = (), access: str = "
 
 
 def entries(text: bytes) -> list[ET.Element]:
-    """Those of a feed that is well-formed XML."""
+    """Return the entries of a well-formed feed."""
     return ET.fromstring(text).findall(f"{ATOM}entry")  # noqa: S314 - our own feed
 
 
 def test_the_feed_is_whole_atom() -> None:
-    """Every element that RFC 4287 asks for is there once; our own reader of feeds reads it as well."""
+    """Every element that RFC 4287 requires is there once, and our own feed parser can read it."""
     born = item(2, born_s=NOW_S - 7800)
     answer = client([item(1), born]).get("/new.atom")
     assert answer.headers["content-type"] == "application/atom+xml; charset=utf-8"
@@ -95,7 +96,7 @@ def test_the_feed_is_whole_atom() -> None:
 
 
 def test_hostile_titles_and_texts_stay_text() -> None:
-    """What XML cannot carry is left out, what HTML could run is escaped."""
+    """Characters that XML can't contain are dropped, and HTML is escaped."""
     pages = client([item(1, title=HOSTILE, snippet=HOSTILE, via="javascript:alert(1)")])
     (entry,) = entries(pages.get("/new.atom").content)
     assert (entry.findtext(f"{ATOM}title") or "").startswith("<script>alert('x')</script>")
@@ -105,8 +106,8 @@ def test_hostile_titles_and_texts_stay_text() -> None:
     assert pages.get("/api/v1/new").status_code == 200
 
 
-def test_a_reader_that_has_seen_the_feed_is_told_so() -> None:
-    """By its tag; a new item changes it."""
+def test_an_unchanged_feed_is_not_sent_again() -> None:
+    """The ETag matches; a new item changes it."""
     pages = client([item(1)])
     tag = pages.get("/new.atom").headers["etag"]
     assert pages.get("/new.atom", headers={"if-none-match": tag}).status_code == 304
@@ -114,15 +115,15 @@ def test_a_reader_that_has_seen_the_feed_is_told_so() -> None:
 
 
 def test_an_empty_feed_is_a_feed() -> None:
-    """And the page says why there is nothing."""
+    """The page says why there is nothing."""
     pages = client([])
     assert entries(pages.get("/new.atom").content) == []
     assert "first crawl are not listed" in pages.get("/new").text
     assert pages.get("/api/v1/new").json() == {"items": [], "cursor": "0", "more": False, "missed": False}
 
 
-def test_a_program_goes_on_from_its_cursor() -> None:
-    """Without one it gets the latest and the end; with one each item once, the oldest first."""
+def test_a_cursor_returns_each_item_once() -> None:
+    """Without a cursor it gets the latest; with one, each item once, oldest first."""
     pages = client([item(seq) for seq in range(1, 6)])
     first = pages.get("/api/v1/new?n=2").json()
     assert [one["cursor"] for one in first["items"]] == ["4", "5"]
@@ -151,15 +152,15 @@ def test_a_watch_has_its_own_feed_page_and_answer() -> None:
 
 
 @pytest.mark.parametrize("query", ["since=x", "since=-1", "n=0", "n=101", "watch=A%20b", "since=1&since=2", "sinc=1"])
-def test_wrong_parameters_are_refused_with_what_is_right(query: str) -> None:
+def test_wrong_parameters_are_refused_with_advice(query: str) -> None:
     """As everywhere in the API."""
     answer = client([item(1)]).get(f"/api/v1/new?{query}")
     assert answer.status_code == 400
     assert json.loads(answer.text)["error"]["message"]
 
 
-def test_the_page_goes_back_in_time() -> None:
-    """Older items are a link away, each once."""
+def test_older_items_are_on_the_next_page() -> None:
+    """Older items are on the next page, each once."""
     pages = client([item(seq, title=f"Number {seq}.") for seq in range(1, 41)])
     first = pages.get("/new").text
     assert "Number 40." in first
@@ -170,8 +171,8 @@ def test_the_page_goes_back_in_time() -> None:
     assert 'href="/new?before=11"' in first
 
 
-def test_private_items_are_for_those_who_may_see_them() -> None:
-    """A key opens them in the feed as well, also as a parameter; a key for some sites shows those only."""
+def test_private_items_are_visible_to_their_readers_only() -> None:
+    """A key opens them in the feed as well, also as a parameter; a limited key shows only its sites."""
     private = item(1, "wiki.example.org", private=PRIVATE.start)
     public = item(2)
     ann, ann_key = made_key("ann", "search", "private")
@@ -188,8 +189,8 @@ def test_private_items_are_for_those_who_may_see_them() -> None:
     assert pages.get("/new.atom", headers=bearer(ann)).headers["cache-control"] == "private, no-store"
 
 
-def test_a_server_that_wants_a_key_wants_one_here() -> None:
-    """A feed reader gets a plain refusal, a person is led to the sign-in page."""
+def test_feeds_of_a_private_server_need_a_key() -> None:
+    """A feed reader gets an error, and a person the sign-in page."""
     pages = client([item(1)], access="token")
     assert pages.get("/new.atom").status_code == 401
     assert pages.get("/api/v1/new").status_code == 401

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
+from tests.tree_runs import PATIENCE_S
 from tests.web.public.sample_pages import NOW_S, SENTENCE, HeldPages, application, copy, first, result, serving
 
-from vedette.serve.slate import SearchResult, Snippet
+from vedette.serve.slate import PageVersion, SearchResult, Snippet
 from vedette.web.ports import FacetCount, IndexOverview
 from vedette.web.rendering import Branding, error_page
 
@@ -33,7 +34,7 @@ class Got(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What a reader sees, in one line."""
+        """Return the visible text in one line."""
         return " ".join(first(self.tree, "main").text().split())
 
 
@@ -44,7 +45,7 @@ class Server(NamedTuple):
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Got:
         """The answer to one request; redirects are not followed."""
-        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=300)
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=PATIENCE_S)
         try:
             connection.request(method, path, headers=headers)
             answer = connection.getresponse()
@@ -92,7 +93,7 @@ def much() -> Iterator[tuple[Server, HeldPages]]:
 # --- first page ---
 
 
-def test_the_first_page_says_how_much_there_is(much: tuple[Server, HeldPages]) -> None:
+def test_the_home_page_shows_the_size_of_the_index(much: tuple[Server, HeldPages]) -> None:
     """One field, and one sentence on the number of pages, the sites, and freshness."""
     got = much[0].get("/")
     assert got.status == 200
@@ -102,7 +103,7 @@ def test_the_first_page_says_how_much_there_is(much: tuple[Server, HeldPages]) -
     assert not got.tree.css(".born")
 
 
-def test_the_demo_lists_what_was_born() -> None:
+def test_the_demo_lists_new_pages() -> None:
     """Each new page is linked to a search for its title."""
     with served(HeldPages(known=KNOWN), Branding(demo=True)) as server:
         link = first(server.get("/").tree, ".born a")
@@ -123,7 +124,7 @@ def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
     ("waiting", "said"),
     [(3, "3 sites are waiting for their"), (1, "1 site is waiting for its"), (0, "vedette sites add")],
 )
-def test_an_empty_index_says_what_comes(waiting: int, said: str) -> None:
+def test_an_empty_index_explains_what_it_waits_for(waiting: int, said: str) -> None:
     """Before the first page, both pages say what they wait for."""
     with served(HeldPages(known=IndexOverview(waiting=waiting))) as server:
         for path in ("/", "/search?q=lag"):
@@ -148,7 +149,7 @@ def test_an_empty_query_is_the_first_page(much: tuple[Server, HeldPages]) -> Non
 # --- results ---
 
 
-def test_a_result_shows_what_a_reader_needs(much: tuple[Server, HeldPages]) -> None:
+def test_a_result_has_all_parts(much: tuple[Server, HeldPages]) -> None:
     """Title, place, age, date, snippet with marks, copy, similar pages and reasons."""
     shown = first(much[0].get("/search?q=lag").tree, ".result")
     assert first(shown, "a.title").attributes["href"] == "https://kafka.example.org/documentation/ops/1"
@@ -167,7 +168,7 @@ def test_a_result_shows_what_a_reader_needs(much: tuple[Server, HeldPages]) -> N
     ]
 
 
-def test_bars_are_as_long_as_what_they_stand_for(much: tuple[Server, HeldPages]) -> None:
+def test_bars_are_proportional_to_contributions(much: tuple[Server, HeldPages]) -> None:
     """Contributions of 3, 2 and -0.4 get bars in that proportion, the last to the left of the others."""
     bars = first(much[0].get("/search?q=lag").tree, ".result").css("rect")
     up, less, down = ((float(b.attributes["x"] or ""), float(b.attributes["width"] or "")) for b in bars)
@@ -193,7 +194,7 @@ def test_filters_are_handed_to_the_search(much: tuple[Server, HeldPages]) -> Non
 
 
 @pytest.mark.parametrize("path", ["page=0", "page=-1", "page=x", "page=" + "9" * 5000, "page=%00", "time=ever"])
-def test_nonsense_in_the_address_counts_as_not_said(much: tuple[Server, HeldPages], path: str) -> None:
+def test_invalid_parameters_of_pages_are_ignored(much: tuple[Server, HeldPages], path: str) -> None:
     """No value of a parameter is an error."""
     assert much[0].get(f"/search?q=lag&{path}").status == 200
     assert much[1].wishes[-1].after_s is None
@@ -217,7 +218,7 @@ def test_beyond_the_last_page_there_is_a_way_back(much: tuple[Server, HeldPages]
     assert first(got.tree, ".empty a").attributes["href"] == "/search?q=lag"
 
 
-def test_no_match_says_what_to_do(much: tuple[Server, HeldPages]) -> None:
+def test_no_results_come_with_advice(much: tuple[Server, HeldPages]) -> None:
     """The query is repeated, filters can be dropped, and sites that are still being crawled are counted."""
     got = much[0].get("/search?q=streams&type=pdf")
     assert "No page matches streams" in got.words
@@ -225,7 +226,7 @@ def test_no_match_says_what_to_do(much: tuple[Server, HeldPages]) -> None:
     assert first(got.tree, ".empty a").attributes["href"] == "/search?q=streams"
 
 
-def test_what_the_search_remarks_is_said() -> None:
+def test_notes_of_the_search_are_shown() -> None:
     """Notes, another spelling, dropped words, and an incomplete index are shown above the results."""
     says = {"notes": ("One note.",), "suggestion": "kafka streams", "relaxed": ("strems", "<b>")}
     with served(HeldPages(MANY, says=says, behind="the index is being built")) as server:
@@ -237,6 +238,26 @@ def test_what_the_search_remarks_is_said() -> None:
         "These results may be incomplete: the index is being built.",
     ]
     assert first(got.tree, ".meant a").attributes["href"] == "/search?q=kafka+streams&time=day"
+
+
+def test_a_corrected_query_can_be_searched_as_typed() -> None:
+    """The page says what it searched for, and links to the query with the unknown word in quotes."""
+    with served(HeldPages(MANY, says={"corrected": "lag <b>", "verbatim": '"leg" <b>'})) as server:
+        got = server.get("/search?q=leg&type=html")
+    assert first(got.tree, ".corrected b").text() == "lag <b>"
+    assert first(got.tree, ".corrected a").attributes["href"] == "/search?q=%22leg%22+%3Cb%3E&type=html"
+
+
+def test_other_versions_are_offered_without_script() -> None:
+    """A result lists the same page of other releases, by their labels; a URL that is no link is not linked."""
+    others = (PageVersion("2.8", "https://a.example/2.8/lag"), PageVersion("", "javascript:alert(1)"))
+    newest = result(1, "lag", version="3.0", versions=3, other_versions=others)
+    with served(HeldPages((newest,))) as server:
+        got = server.get("/search?q=lag")
+    shown = first(got.tree, "details.versions")
+    assert first(shown, "summary").text().split() == ["Version", "3.0", "·", "3", "other", "versions"]
+    assert [link.attributes["href"] for link in shown.css("a")] == [others[0].url, "/search?q=lag&similar=0"]
+    assert [item.text(strip=True) for item in shown.css("li")] == ["2.8", "current", "Show all as results"]
 
 
 def test_similar_pages_are_listed(much: tuple[Server, HeldPages]) -> None:
@@ -345,7 +366,7 @@ def test_a_document_is_shown_as_its_text(much: tuple[Server, HeldPages]) -> None
 
 
 @pytest.mark.parametrize("id_", ["3", "0", "-1", "x", "1" * 5000, "%F0%9D%9F%99"])
-def test_where_there_is_no_copy_a_page_says_so(much: tuple[Server, HeldPages], id_: str) -> None:
+def test_a_missing_copy_has_a_page(much: tuple[Server, HeldPages], id_: str) -> None:
     """Absent, unwanted and private copies look the same from outside."""
     for path in (f"/cached/{id_}", f"/cached/{id_}/body"):
         got = much[0].get(path)
@@ -385,7 +406,7 @@ PATHS = ("/", "/search?q=lag", "/similar/1", "/cached/1", "/bot", "/nothing", "/
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_every_page_forbids_what_it_does_not_need(much: tuple[Server, HeldPages], path: str) -> None:
+def test_every_page_has_a_strict_policy(much: tuple[Server, HeldPages], path: str) -> None:
     """Strict policy, no sniffing, no referrer; and the page keeps its own policy: nothing inline, nothing foreign."""
     got = much[0].get(path)
     policy = dict(part.strip().partition(" ")[::2] for part in got.headers["content-security-policy"].split(";"))
@@ -435,12 +456,12 @@ def test_files_are_kept_for_ever_under_their_contents(much: tuple[Server, HeldPa
 
 
 def test_the_script_of_the_pages_is_small(much: tuple[Server, HeldPages]) -> None:
-    """Both scripts together are less than six kilobytes, so that they are never what one waits for."""
+    """Both scripts together are less than eight kilobytes, so that they are never what one waits for."""
     addresses = [script.attributes["src"] or "" for script in much[0].get("/").tree.css("script")]
-    assert sum(len(much[0].get(address).text) for address in addresses) < 6_000
+    assert sum(len(much[0].get(address).text) for address in addresses) < 8_000
 
 
-def test_the_chosen_colours_come_with_the_page(much: tuple[Server, HeldPages]) -> None:
+def test_the_chosen_color_scheme_is_in_the_page(much: tuple[Server, HeldPages]) -> None:
     """The server writes the choice into the page, so that it does not flash; nonsense is no choice."""
     assert first(much[0].get("/", Cookie="theme=dark").tree, "html").attributes["data-theme"] == "dark"
     assert "data-theme" not in first(much[0].get("/", Cookie='theme="><script>').tree, "html").attributes
@@ -455,13 +476,13 @@ def test_browsers_can_add_the_search(much: tuple[Server, HeldPages]) -> None:
         assert f'template="{server.address}/search?q=' in server.get("/opensearch.xml").text
 
 
-def test_owners_of_sites_learn_what_fetches_their_pages(much: tuple[Server, HeldPages]) -> None:
+def test_site_owners_can_identify_the_crawler(much: tuple[Server, HeldPages]) -> None:
     """The page about the crawler has its name for robots.txt, and whom to ask."""
     got = much[0].get("/bot")
     assert "User-agent: vedette" in got.text
     assert first(got.tree, "article a").attributes["href"] == "mailto:ops@example.org"
     with served(HeldPages()) as server:
-        assert "not published a contact" in server.get("/bot").words
+        assert "not provided contact details" in server.get("/bot").words
 
 
 def test_the_embedded_box_is_one_script(much: tuple[Server, HeldPages]) -> None:
@@ -476,7 +497,7 @@ def test_the_embedded_box_is_one_script(much: tuple[Server, HeldPages]) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 405, 418, 429, 500, 503])
-def test_problems_are_told_with_what_to_do(status: int) -> None:
+def test_problem_pages_have_advice(status: int) -> None:
     """Each problem page has its status, a title, help, and a way on; words of the caller are escaped."""
     page = error_page(status)
     tree = LexborHTMLParser(bytes(page.body).decode())

@@ -57,7 +57,7 @@ HARMLESS = {"lang", "dir", "href", "target", "rel", "src", "alt", "start", "cols
 
 
 def complaints(shown: str) -> list[str]:
-    """What a browser would find in a copy that it should not."""
+    """List what a browser finds in a copy that must not be there."""
     found = []
     for node in LexborHTMLParser(f"<body><div>{shown}</div></body>").css("div *"):
         found += [] if node.tag in ALLOWED_TAGS else [f"element {node.tag}"]
@@ -105,7 +105,7 @@ def test_cleaning_twice_changes_nothing_more(html: str) -> None:
     assert sanitize_html(once, URL) == once
 
 
-def test_what_a_page_says_stays() -> None:
+def test_the_content_of_a_page_is_kept() -> None:
     """Headings, paragraphs, lists, tables and code remain, and so do pictures that the page holds within itself."""
     html = (
         "<!doctype html><title>T</title><h1>Lag</h1><p>One<p>Two <code>x &lt; y</code><ul><li>a<li>b</ul>"
@@ -118,13 +118,13 @@ def test_what_a_page_says_stays() -> None:
     assert first(tree, "pre").text() == "  kept\n"
 
 
-def test_pictures_from_elsewhere_are_told_by_their_words() -> None:
+def test_external_images_become_their_alternative_text() -> None:
     """A picture that would have to be loaded is its alternative text; without one it is nothing."""
     assert sanitize_html("<img src=/a.png alt='A <cat>'>", URL) == "<span>[A &lt;cat&gt;]</span>"
     assert sanitize_html("<img src=/a.png>", URL) == ""
 
 
-def test_links_are_resolved_and_vouch_for_nothing() -> None:
+def test_links_are_resolved_and_marked_nofollow() -> None:
     """A link leads where the page meant it to, tells no one where it came from, and opens apart from us."""
     link = first(LexborHTMLParser(sanitize_html("<a href='../other?a=1&amp;b=2'>x</a>", URL)), "a")
     assert link.attributes["href"] == "https://example.org/other?a=1&b=2"
@@ -133,7 +133,7 @@ def test_links_are_resolved_and_vouch_for_nothing() -> None:
 
 
 def deepest(shown: str) -> int:
-    """How deep the elements of a copy are nested."""
+    """Return the depth of the elements of a copy."""
     depth = most = 0
     for closing, name in re.findall(r"<(/?)([a-z0-9]+)", shown):
         depth += 0 if name in {"br", "hr", "img", "wbr"} else -1 if closing else 1
@@ -142,7 +142,7 @@ def deepest(shown: str) -> int:
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "li"])
-def test_two_megabytes_of_nested_tags_come_out_shallow(tag: str) -> None:
+def test_deeply_nested_tags_are_flattened(tag: str) -> None:
     """What would keep a builder of trees busy for minutes is written flat first; a test that hangs has failed."""
     shown = sanitize_html(f"<{tag}>" * (MAX_CHARACTERS // len(f"<{tag}>")), URL)
     assert deepest(shown) <= MAX_DEPTH
@@ -161,6 +161,6 @@ def test_many_links_on_a_long_address_do_not_multiply() -> None:
     assert first(LexborHTMLParser(shown), "body").text().count("y") == 40_000
 
 
-def test_what_is_beyond_the_limit_is_left_out() -> None:
+def test_content_beyond_the_limit_is_left_out() -> None:
     """A page of any length becomes a copy of bounded length."""
     assert "end" not in sanitize_html("x" * MAX_CHARACTERS + "end", URL)

@@ -1,4 +1,4 @@
-"""What is recorded of a search, and what never is: the token, the visitor hash, the record."""
+"""What is recorded about a search, and what is not: the token, the visitor hash, the record."""
 
 import re
 import secrets
@@ -27,7 +27,7 @@ TIMES = st.floats(0, 1e10)
 
 
 def shown(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
-    """The record of a slate."""
+    """Return the record of a slate."""
     log = HeldLog()
     assert recording_to(log).record_slate(slate, visit, "page", 3.14159)
     (record,) = log.slates
@@ -38,8 +38,8 @@ def shown(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
 
 
 @given(IDS, TIMES, st.binary(max_size=64))
-def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: bytes) -> None:
-    """The full id, the time to a millisecond, in one form that fits in an attribute and a URL."""
+def test_a_token_contains_id_and_time(id_: str, at_s: float, secret: bytes) -> None:
+    """The full id and the time in milliseconds, in a form that fits in an attribute and a URL."""
     token = sign_token(TokenClaims(id_, at_s), secret)
     assert re.fullmatch(TOKEN_PATTERN, token)
     read = verify_token(token, secret)
@@ -50,7 +50,7 @@ def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: b
 
 @given(IDS, TIMES, st.integers(0, 47), st.integers(0, 5))
 def test_a_token_with_any_other_bit_is_none(id_: str, at_s: float, place: int, bit: int) -> None:
-    """No one can move a slate in time, or make up another: every bit of every character counts."""
+    """No one can change the time of a slate or invent one: every bit of every character counts."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     token = sign_token(TokenClaims(id_, at_s), b"ours")
     other = letters[letters.index(token[place]) ^ 1 << bit]
@@ -58,8 +58,8 @@ def test_a_token_with_any_other_bit_is_none(id_: str, at_s: float, place: int, b
 
 
 @given(st.text() | st.from_regex(TOKEN_PATTERN, fullmatch=True), IDS)
-def test_garbage_and_what_others_signed_is_no_token(text: str, id_: str) -> None:
-    """Whatever is sent, the answer is no, and never an exception."""
+def test_invalid_and_foreign_tokens_are_rejected(text: str, id_: str) -> None:
+    """Whatever is sent is rejected without an exception."""
     token = sign_token(TokenClaims(id_, WALL_S), b"theirs")
     for foreign in (text, token, token[:-1], token + "=", token + "A", f" {token}", token + "\n"):
         assert verify_token(foreign, b"ours") is None
@@ -70,15 +70,15 @@ def test_garbage_and_what_others_signed_is_no_token(text: str, id_: str) -> None
 
 @given(st.text(), st.text(), st.text(), st.binary(min_size=1, max_size=64))
 def test_a_mark_is_short_and_good_for_its_day(address: str, agent: str, name: str, salt: bytes) -> None:
-    """Sixteen hexadecimal digits, the same with the same salt, others with another."""
+    """Sixteen hexadecimal digits, the same for the same salt and different for another."""
     visit = Visitor(address, agent, name)
     assert re.fullmatch("[0-9a-f]{16}", hash_visitor(visit, salt))
     assert hash_visitor(visit, salt) == hash_visitor(visit, salt)
     assert hash_visitor(visit, salt) != hash_visitor(visit, b"the salt of another day, which is 1 of very many")
 
 
-def test_marks_tell_people_apart_by_network_and_browser() -> None:
-    """A home has many IPv6 addresses and is one; two browsers are two; who has a name has it everywhere."""
+def test_visitor_hashes_depend_on_network_and_browser() -> None:
+    """A home with many IPv6 addresses is one visitor, two browsers are two, and a named user is one everywhere."""
 
     def mark(visit: Visitor) -> str:
         return hash_visitor(visit, b"today")
@@ -96,7 +96,7 @@ def test_marks_tell_people_apart_by_network_and_browser() -> None:
 
 
 def test_the_salt_changes_at_midnight() -> None:
-    """The same visitor has another hash on another day of wall time, and each day's salt is read once."""
+    """The same visitor has another hash on another day, and each day's salt is read once."""
     days: list[str] = []
     now_s = [WALL_S]
 
@@ -114,8 +114,8 @@ def test_the_salt_changes_at_midnight() -> None:
 # --- records ---
 
 
-def test_a_record_has_what_learning_needs() -> None:
-    """Query, words, filters, policy, place, score, propensity, features and reasons; places go on over pages."""
+def test_a_slate_record_has_all_fields_for_learning() -> None:
+    """Query, words, filters, policy, position, score, propensity, features and reasons, with positions over pages."""
     found = PAGES[0]._replace(
         score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)), note="pinned"
     )
@@ -139,8 +139,8 @@ ODD = st.builds(
 
 
 @given(st.text(), st.lists(ODD, max_size=3), st.text(), st.text())
-def test_whatever_is_shown_can_be_read_again(query: str, results: list[SearchResult], site: str, agent: str) -> None:
-    """Control characters, strange letters and numbers that are none come back from the line as they were put."""
+def test_any_slate_can_be_read_back(query: str, results: list[SearchResult], site: str, agent: str) -> None:
+    """Control characters, unusual letters and NaN round-trip."""
     log = HeldLog()
     slate = Slate(SearchRequest(query, site=site), 2**40, tuple(results))
     assert recording_to(log).record_slate(slate, Visitor("192.0.2.1", agent), "api", 1.0)
@@ -148,8 +148,8 @@ def test_whatever_is_shown_can_be_read_again(query: str, results: list[SearchRes
 
 
 @pytest.mark.parametrize("error", [StoreError("no room"), OSError("gone"), RuntimeError("a fault of ours")])
-def test_a_log_that_fails_costs_nobody_a_search(error: Exception) -> None:
-    """The page comes without a token, and so does the answer of the API."""
+def test_searches_work_if_the_log_fails(error: Exception) -> None:
+    """The page has no token, and neither has the API response."""
     log = HeldLog()
     log.broken = error
     with served(OPEN, recording=recording_to(log)) as (ask, _):
@@ -158,8 +158,8 @@ def test_a_log_that_fails_costs_nobody_a_search(error: Exception) -> None:
         assert ask("/api/v1/search?q=lag").json["slate"] is None
 
 
-def test_a_salt_that_cannot_be_had_costs_nobody_a_search() -> None:
-    """Nothing is written down then, since it would be without a mark."""
+def test_searches_work_without_a_salt() -> None:
+    """Nothing is recorded then, because it would have no visitor hash."""
     log = HeldLog()
 
     def salt(_day: str) -> bytes:
@@ -170,8 +170,8 @@ def test_a_salt_that_cannot_be_had_costs_nobody_a_search() -> None:
     assert (recording.hash_visitor(PERSON), log.records) == ("", [])
 
 
-def test_where_nothing_is_kept_nothing_is_written() -> None:
-    """Zero days, and no recording at all, are the same: no line, no token, no script that would send anything."""
+def test_nothing_is_logged_with_zero_days() -> None:
+    """With zero days, as without recording, there is no line, no token, and no script that would send anything."""
     log = HeldLog()
     assert recording_to(log, keep_days=0).record_slate(Slate(SearchRequest("lag"), 0), PERSON, "page", 1.0) == ""
     assert create_null_recorder().record_slate(Slate(SearchRequest("lag"), 0), PERSON, "page", 1.0) == ""
@@ -182,8 +182,8 @@ def test_where_nothing_is_kept_nothing_is_written() -> None:
     assert log.records == []
 
 
-def test_searches_are_written_down_and_nothing_else() -> None:
-    """Every page of results and every search of the API; no suggestion, copy, similar page or overview."""
+def test_only_searches_are_logged() -> None:
+    """Every results page and every API search, but no suggestions, copies, similar pages or overviews."""
     log = HeldLog()
     with served(OPEN, search=SmallSearch(), recording=recording_to(log)) as (ask, _):
         for path in ("/", "/bot", "/privacy", "/api/v1/suggest?q=l", "/api/v1/sites", "/cached/1", "/similar/1"):
@@ -207,8 +207,8 @@ def test_searches_are_written_down_and_nothing_else() -> None:
     assert told.headers["cache-control"] == "private, no-store"
 
 
-def test_programs_and_what_browsers_fetch_ahead_are_doubted() -> None:
-    """They are answered and written down, with the reason why they are not counted."""
+def test_programs_and_prefetches_do_not_count() -> None:
+    """They get results and are recorded with the reason why they don't count."""
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         ask("/search?q=lag", {"User-Agent": BROWSER, "Sec-Purpose": "prefetch;prerender"})
@@ -218,8 +218,8 @@ def test_programs_and_what_browsers_fetch_ahead_are_doubted() -> None:
     assert all(slate.filter_reason for slate in log.slates)
 
 
-def test_no_line_tells_an_address_or_a_browser() -> None:
-    """Not the peer's, not those that proxies name, not the name of a key; the mark of a network is the same."""
+def test_no_line_has_an_address_or_a_browser() -> None:
+    """Neither the peer's address nor those named by proxies nor a key's name; the network hash is stable."""
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         for address in ("203.0.113.77", "2001:db8:77::1", "2001:db8:77::2"):

@@ -1,4 +1,4 @@
-"""Who gets learned results, and how many unproven results a person gets."""
+"""Who gets learned results, and how many unproven results each person gets."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ def slate(note: str = "", **about: object) -> Slate:
 
 @given(MARKS)
 def test_a_visitor_stays_in_one_group(mark: str) -> None:
-    """The same mark has the same group and the same lots, whatever it was shown meanwhile."""
+    """The same hash gives the same group and random choices, whatever was shown before."""
     trials = TrialQuota(max_per_page=2)
     first = trials.get_audience(mark)
     trials.count_shown(mark, slate(UNPROVEN))
@@ -28,14 +28,14 @@ def test_a_visitor_stays_in_one_group(mark: str) -> None:
     assert trials.get_audience(mark).seed == first.seed
 
 
-def test_about_one_in_ten_is_held_against() -> None:
-    """The group without anything learned is small, and there."""
+def test_the_control_group_is_about_a_tenth() -> None:
+    """The control group without learning is small but not empty."""
     learned = [TrialQuota().get_audience(f"{number * 2654435761:016x}").is_learned for number in range(2000)]
     assert 0.85 < sum(learned) / len(learned) < 0.95
 
 
-def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
-    """So that the cost and gain of trials can be measured; users with relevance alone get no trials either."""
+def test_about_a_tenth_gets_learned_results_without_trials() -> None:
+    """So the cost and gain of trials can be measured; users with relevance alone get no trials either."""
     readers = [TrialQuota(max_per_page=2).get_audience(f"{number * 2654435761:016x}") for number in range(2000)]
     untried = [reader for reader in readers if reader.is_learned and not reader.unproven]
     assert 0.05 < len(untried) / len(readers) < 0.15
@@ -43,7 +43,7 @@ def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
 
 
 def test_a_person_is_shown_so_many_and_no_more() -> None:
-    """After a day's share nothing is tried on the same person; others have theirs."""
+    """After the daily limit there are no trials for that person; others have their own limit."""
     trials = TrialQuota(max_per_page=2)
     for _ in range(MAX_TRIALS_PER_DAY - 1):
         trials.count_shown(MARK, slate(UNPROVEN))
@@ -54,18 +54,18 @@ def test_a_person_is_shown_so_many_and_no_more() -> None:
 
 
 def test_the_first_place_is_the_operators() -> None:
-    """Closed unless the operator opens it."""
+    """It is not used unless the operator allows it."""
     assert TrialQuota(max_per_page=2).get_audience(MARK).first == 2
     assert TrialQuota(max_per_page=2, first_place=True).get_audience(MARK).first == 1
 
 
-def test_programs_try_nothing() -> None:
-    """Who may be no person teaches nothing."""
+def test_programs_get_no_trials() -> None:
+    """Possible bots teach nothing."""
     assert TrialQuota(max_per_page=2).get_audience(MARK, "says it is a program").unproven == 0
 
 
-def test_the_record_says_what_ranked() -> None:
-    """Where quality counted, the slate names the policy that did it; reasons and propensities are kept."""
+def test_the_record_names_the_ranking_policy() -> None:
+    """If quality counted, the slate names the policy; reasons and propensities are kept."""
     log = HeldLog()
     recording = recording_to(log)
     tried = slate(UNPROVEN, features=(("quality", 0.0),), propensity=0.25)
@@ -77,7 +77,7 @@ def test_the_record_says_what_ranked() -> None:
 
 
 def test_browsers_of_one_address_share_half_a_mark() -> None:
-    """So that caps hold for an address, while no address is kept; who is known by name has a mark of the name."""
+    """So limits apply per address without storing it; named users have a hash of their name."""
     mark = recording_to(HeldLog()).hash_visitor
     one, two, far = (mark(Visitor(*who)) for who in (("192.0.2.1", "A"), ("192.0.2.1", "B"), ("198.51.100.9", "A")))
     assert one[:8] == two[:8] != far[:8]

@@ -37,31 +37,31 @@ class SmallPush:
         self.deliveries: list[tuple[str, HubDelivery]] = []
 
     def verify_intent(self, _token: str, query: Mapping[str, str]) -> PushReply:
-        """Repeats any challenge."""
+        """Repeat any challenge."""
         return PushReply(200, query.get("hub.challenge", ""))
 
     def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
-        """Keeps it."""
+        """Record it."""
         self.deliveries.append((token, delivery))
         return self.told
 
     def accept_ping(self, ping: Ping, _client: str = "") -> PushReply:
-        """Keeps it."""
+        """Record it."""
         self.pings.append(ping)
         return self.told
 
     def get_status(self) -> PushStatus:
-        """As set."""
+        """Return the configured status."""
         return self.seen
 
 
 def client(push: SmallPush) -> TestClient:
-    """Someone who knows the addresses."""
+    """A client that knows the URLs."""
     return TestClient(Starlette(routes=push_routes(push)))
 
 
 def shown(look: PushStatus, query: str = "") -> str:
-    """The console's page, as its operator sees it."""
+    """Return the console page as the operator sees it."""
     shell = ConsoleShell(SmallOperator(), Branding(), AccessControl(Serve(), tuple), lambda: NOW_S)
     app = Starlette(routes=[Route("/push", PushPage(shell, SmallPush(look=look)).show)])
     answer = TestClient(app).get(f"/push{query}")
@@ -87,23 +87,23 @@ def test_a_ping_by_json_is_handed_on() -> None:
 
 @pytest.mark.parametrize("status", [202, 403, 422, 429, 503])
 def test_a_ping_is_answered_as_it_was_taken(status: int) -> None:
-    """The coordinator's decision is the response, with words if it is a refusal."""
+    """The response is the coordinator's decision, with a message if it is rejected."""
     answer = client(SmallPush(PushReply(status, "So it is.", 60))).get("/indexnow", params={"url": URL, "key": KEY})
     assert answer.status_code == status
     assert "So it is." in answer.text
     assert ("retry-after" in answer.headers) is (status >= 400)
 
 
-def test_a_wrong_ping_goes_nowhere() -> None:
-    """An invalid ping is refused here."""
+def test_an_invalid_ping_is_rejected() -> None:
+    """An invalid ping is rejected here."""
     push = SmallPush()
     assert client(push).get("/indexnow").status_code == 400
     assert client(push).post("/indexnow", content=b"\xff" * 100).status_code == 400
     assert push.pings == []
 
 
-def test_a_challenge_is_text_and_nothing_else() -> None:
-    """A hub's challenge is repeated as plain text, so that no browser takes it for a page."""
+def test_a_challenge_is_plain_text() -> None:
+    """A hub's challenge is repeated as plain text, so that browsers don't render it."""
     answer = client(SmallPush()).get("/push/token", params={"hub.challenge": HOSTILE})
     assert answer.text == HOSTILE
     assert answer.headers["content-type"].startswith("text/plain")
@@ -111,7 +111,7 @@ def test_a_challenge_is_text_and_nothing_else() -> None:
 
 
 def test_a_delivery_is_handed_on_whole() -> None:
-    """Body, type, signature and links arrive as they were sent."""
+    """Body, type, signature and links arrive unchanged."""
     push = SmallPush(PushReply(202))
     headers = {"content-type": "application/rss+xml", "x-hub-signature": "sha1=00", "link": "<a>; rel=self"}
     assert client(push).post("/push/token", content=b"<rss/>", headers=headers).status_code == 202
@@ -120,7 +120,7 @@ def test_a_delivery_is_handed_on_whole() -> None:
 
 @pytest.mark.parametrize("method", ["sha1", "sha256", "sha384", "sha512"])
 def test_signatures_are_checked(method: str) -> None:
-    """The right one fits in either case of letters; another secret, another body or a cut one do not."""
+    """Either case is accepted; another secret, another body or a truncated signature is not."""
     right = f"{method}={hmac.digest(b'secret', b'body', method).hex()}"
     assert is_valid_signature(b"body", right, "secret")
     assert is_valid_signature(b"body", right.upper().replace(method.upper(), method), "secret")
@@ -131,7 +131,7 @@ def test_signatures_are_checked(method: str) -> None:
 
 
 def test_which_paths_are_for_push() -> None:
-    """The gate asks by path alone."""
+    """The gate decides by path alone."""
     assert [is_push_path(path) for path in ("/indexnow", "/push/x", "/pushy", "/console/push")] == [
         True,
         True,
@@ -140,14 +140,14 @@ def test_which_paths_are_for_push() -> None:
     ]
 
 
-def test_the_page_says_what_is_missing() -> None:
-    """Without an address of our own it says which setting to set."""
+def test_the_page_names_the_missing_setting() -> None:
+    """Without a public address, it names the setting."""
     assert "serve.public_url" in shown(PushStatus())
     assert "is not set" not in shown(PushStatus("https://search.example.org"))
 
 
 def test_the_page_shows_subscriptions_credit_and_lies() -> None:
-    """Each has its row, whatever strangers wrote into it; no secret is shown."""
+    """Each has a row, whatever strangers wrote into it, and no secret is shown."""
     row = Subscription(f"https://example.org/{HOSTILE}", "https://hub.example.net/", URL, "tok", "sec", "active")
     look = PushStatus(
         "https://search.example.org",
@@ -158,7 +158,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
     )
     text = shown(look)
     assert HOSTILE not in text
-    for words in ("pushed", "denied", "80%", "a wrong signature"):
+    for words in ("its updates", "denied", "80%", "a wrong signature"):
         assert words in text
 
 
@@ -169,7 +169,7 @@ def test_each_table_is_a_file_too(table: str, head: str) -> None:
 
 
 def test_json_of_any_shape_is_answered() -> None:
-    """Nothing that is posted is an error of ours."""
+    """Nothing that is posted causes a server error."""
     values: list[object] = [None, 1, "x", [], {"urlList": {}}, {"host": [], "key": {}, "urlList": [URL]}]
     for value in values:
         assert client(SmallPush()).post("/indexnow", content=json.dumps(value)).status_code in {400, 422}

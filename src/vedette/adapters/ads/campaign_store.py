@@ -1,14 +1,15 @@
-"""Store of advertisers, campaigns and ads, in tables of ``state.db``.
+"""Store of advertisers, campaigns and ads, in tables of ``state.db``, or of PostgreSQL in a cluster.
 
 Money is the text of an exact decimal. The caller commits.
 """
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
+
+from vedette.adapters.files.sqlite_file import SqlConnection
 
 AdStatus = Literal["submitted", "approved", "revoked"]
 
@@ -42,7 +43,8 @@ CREATE TABLE IF NOT EXISTS ad (
   added_s REAL NOT NULL
 ) STRICT
 """
-_AD = "id, campaign, title, text, url, targets, negatives, bid, standing, added_s"
+_AD_COLUMNS = ("campaign", "title", "text", "url", "targets", "negatives", "bid", "standing", "added_s")
+_AD = f"id, {', '.join(_AD_COLUMNS)}"
 
 
 class AdvertiserRow(NamedTuple):
@@ -112,9 +114,9 @@ class AdRow(NamedTuple):
 
 
 class CampaignStore:
-    """Store of advertisers, campaigns and ads, over a connection to ``state.db``."""
+    """Store of advertisers, campaigns and ads, over a connection to ``state.db`` or to a cluster's PostgreSQL."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: SqlConnection) -> None:
         self._db = db
 
     def list_advertisers(self) -> list[AdvertiserRow]:
@@ -124,8 +126,7 @@ class CampaignStore:
 
     def save_advertiser(self, row: AdvertiserRow) -> None:
         """Save an advertiser, new or with another key."""
-        columns = "name, reader_key, key_digest, added_s, budget"
-        self._db.execute(f"INSERT OR REPLACE INTO advertiser ({columns}) VALUES (?, ?, ?, ?, ?)", row)  # noqa: S608 - our columns
+        self._db.execute(_build_upsert("advertiser", "name", ("reader_key", "key_digest", "added_s", "budget")), row)
 
     def delete_advertiser(self, name: str) -> None:
         """Delete an advertiser from the campaign store."""
@@ -138,7 +139,9 @@ class CampaignStore:
 
     def save_campaign(self, row: CampaignRow) -> None:
         """Save an ad campaign, new or changed."""
-        self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        columns = ("advertiser", "budget", "starts", "ends", "paused", "added_s")
+        values = (*row[:5], int(row.paused), row.added_s)
+        self._db.execute(_build_upsert("campaign", "name", columns), values)
 
     def delete_campaign(self, name: str) -> None:
         """Delete an ad campaign from the campaign store; its charges stay in the ledger."""
@@ -150,9 +153,19 @@ class CampaignStore:
 
     def save_ad(self, row: AdRow) -> int:
         """Save an ad in the campaign store and return its number, a new one if it was 0; numbers are never reused."""
-        values = (row.id or None, *row[1:5], _to_json(row.targets), _to_json(row.negatives), *row[7:])
-        sql = f"INSERT OR REPLACE INTO ad ({_AD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"  # noqa: S608 - our columns
+        values = (*row[1:5], _to_json(row.targets), _to_json(row.negatives), *row[7:])
+        if row.id:
+            self._db.execute(_build_upsert("ad", "id", _AD_COLUMNS), (row.id, *values))
+            return row.id
+        sql = f"INSERT INTO ad ({', '.join(_AD_COLUMNS)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608 - our columns
         return int(self._db.execute(sql, values).fetchone()[0])
+
+
+def _build_upsert(table: str, key: str, columns: Sequence[str]) -> str:
+    """Build a statement that inserts a row, or replaces the one with this key."""
+    every, marks = ", ".join((key, *columns)), ", ".join("?" * (len(columns) + 1))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return f"INSERT INTO {table} ({every}) VALUES ({marks}) ON CONFLICT ({key}) DO UPDATE SET {changes}"  # noqa: S608 - our columns
 
 
 def _to_json(values: Sequence[object]) -> str:

@@ -74,8 +74,8 @@ class LedgerReader:
     def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
         """Count ad impressions and charged clicks by slot, between two times, from the ad ledger."""
         sql = (
-            "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
-            "WHERE at_s > ? AND at_s <= ? AND counted GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
+            "SELECT ad, phrase, slot, count(*), count(*) FILTER (WHERE closed = 'charged') FROM showing "
+            "WHERE at_s > ? AND at_s <= ? AND counted <> 0 GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
         )
         return [SlotTally(*row) for row in self._query(sql, after_s, until_s)]
 

@@ -1,19 +1,23 @@
-"""Store of the ad ledger ``ledger.db``: impressions, clicks and charges, each one transaction of a server.
+"""Store of the ad ledger: impressions, clicks and charges, each one transaction of a server.
 
-The rules are those of ``serve.ads.ledger``. A click is judged, capped at what is left of the day's budgets and charged
-in one transaction, so charges never exceed a budget, however many processes serve clicks: after a kill a click is
-either charged or not clicked, and a second click gets the recorded result. Each search releases expired holds.
+``Ledger`` applies the rules of ``serve.ads.ledger`` in SQL that SQLite and PostgreSQL both understand: ``LedgerStore``
+stores it in ``ledger.db``, ``adapters.ads.postgres_ledger`` in a cluster's PostgreSQL. A click is judged, capped at
+what is left of the day's budgets and charged in one transaction, so charges never exceed a budget, however many
+processes serve clicks: after a kill a click is either charged or not clicked, and a second click gets the recorded
+result. Each search releases expired holds.
 
 Balances are stored with the entries, in the same transactions, and summed up from the entries alone at each start.
 """
 
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
+from vedette.adapters.files.sqlite_file import SqlConnection, SqliteFile, SqliteStore
 from vedette.errors import StoreCorrupt
 from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRejection, ClickRules
 from vedette.serve.ads.ledger import (
@@ -151,7 +155,9 @@ CREATE INDEX showing_clicked ON showing (payer, day) WHERE closed IN ('charged',
 """,
 )
 
-LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore a backup; it records what advertisers owe", busy_s=BUSY_S)
+LEDGER_FILE = SqliteFile(
+    LEDGER_NAME, _STEPS, "restore a backup; it records what advertisers owe", busy_s=BUSY_S, is_irreplaceable=True
+)
 
 
 # Maximum number released with one search; the rest waits for the next.
@@ -163,28 +169,25 @@ _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALU
 _LOST = ("lost_budget", "lost_rank", "lost_reserve")
 _TALLY = (
     "INSERT INTO tally (day, ad, phrase, payer, shown, views, clicked, charged, lost_budget, lost_rank, lost_reserve) "
-    "VALUES (?, ?, ?, ?, ?, ?, 0, '0.00', ?, ?, ?) ON CONFLICT DO UPDATE SET shown = shown + excluded.shown, "
-    "views = views + excluded.views, lost_budget = lost_budget + excluded.lost_budget, "
-    "lost_rank = lost_rank + excluded.lost_rank, lost_reserve = lost_reserve + excluded.lost_reserve"
+    "VALUES (?, ?, ?, ?, ?, ?, 0, '0.00', ?, ?, ?) ON CONFLICT (day, ad, phrase) DO UPDATE SET "
+    "shown = tally.shown + excluded.shown, views = tally.views + excluded.views, "
+    "lost_budget = tally.lost_budget + excluded.lost_budget, lost_rank = tally.lost_rank + excluded.lost_rank, "
+    "lost_reserve = tally.lost_reserve + excluded.lost_reserve"
 )
 _LEARNED = (
     "INSERT INTO learned VALUES (?, ?, 1, ?, 0) "
-    "ON CONFLICT DO UPDATE SET shown = shown + 1, views = views + excluded.views"
+    "ON CONFLICT (ad, phrase) DO UPDATE SET shown = learned.shown + 1, views = learned.views + excluded.views"
 )
 
 
-class LedgerStore(SqliteStore):
-    """Writer of the ad ledger ``ledger.db``; opening it checks that its balances follow from its entries."""
+class Ledger(ABC):
+    """Writer of an ad ledger; each of its methods is one transaction over ``_db``."""
 
-    FILE = LEDGER_FILE
+    _db: Any
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        try:
-            self._verify_balances()
-        except BaseException:
-            self._db.close()
-            raise
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[SqlConnection]:
+        """Begin a transaction, alone among all writers."""
 
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
@@ -195,9 +198,9 @@ class LedgerStore(SqliteStore):
             db.execute("DELETE FROM quota WHERE day < ?", ((asked.day - timedelta(days=1)).isoformat(),))
             for phrase in asked.phrases:
                 if self._count_visitor(asked, f"phrase {phrase}", rules):
-                    sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+                    sql = f"INSERT INTO asked VALUES (?, ?, ?, 1) {_count_again('asked', 'day, hour, phrase')}"  # noqa: S608 - our columns
                     db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
-                    sql = "INSERT INTO phrase VALUES (?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+                    sql = f"INSERT INTO phrase VALUES (?, 1) {_count_again('phrase', 'phrase')}"  # noqa: S608 - our columns
                     db.execute(sql, (phrase,))
             found = [(one, self._hold(one, asked, rules)) for one in offered]
             lost = [
@@ -232,22 +235,8 @@ class LedgerStore(SqliteStore):
 
     def find_impression(self, token: str) -> AdImpression | None:
         """Find an ad impression in the ledger by its token."""
-        with LEDGER_FILE.explain_errors(self._folder):
-            return _find_impression(self._db, token)
-
-    def _verify_balances(self) -> None:
-        with LEDGER_FILE.explain_errors(self._folder):
-            self._db.execute("BEGIN")
-            try:
-                added = sum_balances(load_entries(self._db))
-                kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _load_balances(self._db)}
-            finally:
-                self._db.execute("ROLLBACK")
-        if added != kept:
-            wrong = next(key for key in (*added, *kept) if added.get(key) != kept.get(key))
-            raise StoreCorrupt(
-                f"the ledger's balance of {wrong[0]} on {wrong[1]} does not match its entries: restore ledger.db"
-            )
+        with self._transaction() as db:
+            return _find_impression(db, token)
 
     def _hold(self, offered: ImpressionOffer, asked: AdQuery, rules: ClickRules) -> AdImpression | None:
         showing = offered.impression
@@ -262,7 +251,7 @@ class LedgerStore(SqliteStore):
         day = showing.day.isoformat()
         self._db.execute(
             f"INSERT INTO showing ({IMPRESSION_COLUMNS}, mark) VALUES ({'?, ' * 16}'')",  # noqa: S608 - our columns
-            (*showing[:2], day, *showing[3:9], str(showing.price), *showing[10:13], str(held), counted, "0.00"),
+            (*showing[:2], day, *showing[3:9], str(showing.price), *showing[10:13], str(held), int(counted), "0.00"),
         )
         entry = Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, held, showing.at_s)
         self._append_entries([(entry, ZERO)], offered.budget.advertiser)
@@ -276,7 +265,8 @@ class LedgerStore(SqliteStore):
         """Count a visitor's search or impression; return whether it is within the limits of one address."""
         if not asked.visitor:
             return True
-        sql = "INSERT INTO quota VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1 RETURNING times"
+        again = _count_again("quota", "day, mark, topic")
+        sql = f"INSERT INTO quota VALUES (?, ?, ?, 1) {again} RETURNING times"  # noqa: S608 - our columns
         (times,) = self._db.execute(sql, (asked.day.isoformat(), asked.visitor, topic)).fetchone()
         return bool(times <= rules.max_showings)
 
@@ -346,8 +336,8 @@ class LedgerStore(SqliteStore):
             balances[key] = apply_entry(before, entry, released)
         sql = (
             "INSERT INTO balance (payer, day, charged, held, advertiser) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT DO UPDATE SET charged = excluded.charged, "
-            "held = excluded.held, advertiser = iif(advertiser = '', excluded.advertiser, advertiser)"
+            "ON CONFLICT (payer, day) DO UPDATE SET charged = excluded.charged, held = excluded.held, "
+            "advertiser = CASE WHEN balance.advertiser = '' THEN excluded.advertiser ELSE balance.advertiser END"
         )
         for (payer, day), balance in balances.items():
             row = (payer, day.isoformat(), str(balance.charged), str(balance.held), balance.advertiser or advertiser)
@@ -377,23 +367,63 @@ class LedgerStore(SqliteStore):
         self._db.executemany(_TALLY, rows)
 
     def _count_refused(self, day: date, payer: str, reason: str) -> None:
-        sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+        sql = f"INSERT INTO refusal VALUES (?, ?, ?, 1) {_count_again('refusal', 'day, payer, reason')}"  # noqa: S608 - our columns
         self._db.execute(sql, (day.isoformat(), payer, str(reason)))
 
 
-def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
+class LedgerStore(SqliteStore, Ledger):
+    """Writer of the ad ledger ``ledger.db``; opening it checks that its balances follow from its entries."""
+
+    FILE = LEDGER_FILE
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        try:
+            with LEDGER_FILE.explain_errors(self._folder):
+                self._db.execute("BEGIN")
+                try:
+                    verify_balances(self._db, f"restore {LEDGER_NAME}")
+                finally:
+                    self._db.execute("ROLLBACK")
+        except BaseException:
+            self._db.close()
+            raise
+
+    def find_impression(self, token: str) -> AdImpression | None:
+        """Find an ad impression in the ledger by its token, without waiting for writers."""
+        with LEDGER_FILE.explain_errors(self._folder):
+            return _find_impression(self._db, token)
+
+
+def verify_balances(db: SqlConnection, repair_hint: str) -> None:
+    """Check that the balances of a ledger follow from its entries; raise ``StoreCorrupt`` if not."""
+    added = sum_balances(load_entries(db))
+    kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _load_balances(db)}
+    if added != kept:
+        wrong = next(key for key in (*added, *kept) if added.get(key) != kept.get(key))
+        raise StoreCorrupt(
+            f"the ledger's balance of {wrong[0]} on {wrong[1]} does not match its entries: {repair_hint}"
+        )
+
+
+def _count_again(table: str, key: str) -> str:
+    """Return the end of an INSERT that counts one more if there is a row already."""
+    return f"ON CONFLICT ({key}) DO UPDATE SET times = {table}.times + 1"
+
+
+def load_entries(db: SqlConnection) -> Iterator[Entry]:
     """Yield all entries of the ad ledger, in order."""
     sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
     for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
         yield Entry(EntryKind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
 
 
-def _load_balances(db: sqlite3.Connection) -> Iterator[tuple[str, str, Balance]]:
+def _load_balances(db: SqlConnection) -> Iterator[tuple[str, str, Balance]]:
     for payer, day, charged, held in db.execute("SELECT payer, day, charged, held FROM balance"):
         yield payer, day, Balance(Decimal(charged), Decimal(held))
 
 
-def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
+def _find_impression(db: SqlConnection, token: str) -> AdImpression | None:
     row = db.execute(f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE token = ?", (token,)).fetchone()  # noqa: S608 - our columns
     return impression_from_row(row) if row else None
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from vedette.adapters.archive.warc_reader import read_member
 from vedette.adapters.archive.warc_record import build_warcinfo_record
+from vedette.adapters.archive.warc_writer import locate_archive
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.engine.ports import UrlState
 
@@ -85,7 +86,7 @@ def export_warc(folder: Path, out: BinaryIO, progress: Progress) -> ExportResult
     while left := [(file, length) for file, length in _list_archives(folder) if file not in shortfalls]:
         total = size + sum(length for _, length in left)
         for file, length in left:
-            copied = _copy_archive(folder / "warc" / file, length, out)
+            copied = _copy_archive(locate_archive(folder / "warc", file), length, out)
             shortfalls[file] = length - copied
             size += copied
             progress(size, total)
@@ -131,7 +132,7 @@ def export_latest(folder: Path, out: BinaryIO, software: str, now_s: float, prog
 
 def _iter_latest(folder: Path, db: sqlite3.Connection) -> Iterator[tuple[str, bytes | None]]:
     for file, rows in groupby(db.execute(_PLACES), key=lambda row: row[2]):
-        with _open_archive(folder / "warc" / file) as archive:
+        with _open_archive(locate_archive(folder / "warc", file)) as archive:
             for id_, url, _, offset, length in rows:
                 record = read_member(archive, offset, length) if archive else None
                 yield url, record if record is not None else _read_moved(folder, id_)
@@ -143,7 +144,7 @@ def _read_moved(folder: Path, id_: int) -> bytes | None:
         row = db.execute("SELECT file, offset, length FROM page WHERE id = ?", (id_,)).fetchone()
     if row is None or row[0] is None:
         return None
-    with _open_archive(folder / "warc" / row[0]) as archive:
+    with _open_archive(locate_archive(folder / "warc", row[0])) as archive:
         return read_member(archive, *row[1:]) if archive else None
 
 

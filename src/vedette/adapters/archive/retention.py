@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Literal
 
 from vedette.adapters.archive.warc_reader import read_member
-from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR, WarcWriter, find_growing
+from vedette.adapters.archive.warc_writer import UNACKNOWLEDGED_DIR, WarcWriter, find_growing, locate_archive
 from vedette.adapters.crawl_store.data_folder import State
 
-GIVEN_UP = "its archived copy was given up, to keep the archive within store.max_size"
-UNREADABLE = "its archived copy could not be read any more"
+GIVEN_UP = "its archived copy was deleted to keep the archive within store.max_size"
+UNREADABLE = "its archived copy can no longer be read"
 
 SERIES = "kept"
 # Rewriting pays off when half of a file is obsolete; under pressure when an eighth is.
@@ -169,7 +169,7 @@ class Retention:
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("DELETE FROM archive WHERE file = ?", (file,))
         self._db.execute("PRAGMA synchronous = NORMAL")
-        (self.state.folder / "warc" / file).unlink(missing_ok=True)
+        locate_archive(self.state.folder / "warc", file).unlink(missing_ok=True)
         self._freed = True
 
     def _rewrite_step(self, stored: ArchiveFile, now_s: float) -> None:
@@ -186,7 +186,7 @@ class Retention:
     def _move_records(self, stored: ArchiveFile, rows: list[tuple[int, int, int]], now_s: float) -> None:
         writer = self._open_writer()
         moved, broken, size = [], [], 0
-        for id_, record in _read_records(self.state.folder / "warc" / stored.file, rows):
+        for id_, record in _read_records(locate_archive(self.state.folder / "warc", stored.file), rows):
             if record is None:
                 broken.append(id_)
                 continue

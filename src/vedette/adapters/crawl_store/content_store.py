@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS yield (
 ) STRICT;
 """
 
-INHERITED = "the page that began the group says something else by now"
+INHERITED = "the first page of the group has changed since"
 _SAVE_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 22)})"  # noqa: S608 - question marks only
 _CONTENTS = (
     "SELECT id, grp, identity, modified_s, instr(objections, '\"script\"') > 0, body_digest, text_print, main_print, "

@@ -4,16 +4,19 @@ state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, site
 urls       the known URLs as saved at a clean exit; rebuilt when missing
 bands      the MinHash banding index over page content; rebuilt when missing or behind
 warc/      fetched pages; warc/unacknowledged has data found there that no state refers to
+shard      in a cluster: which shard the folder is
 format     a number; a newer format is refused, an older one is upgraded
-lock       held while a process uses the folder
+lock       held while a process and its children use the folder; has the number of the process
 """
 
 import errno
 import fcntl
+import os
 import re
 import socket
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +30,7 @@ from vedette.adapters.archive.warc_writer import quarantine_unacknowledged
 from vedette.adapters.crawl_store.migrations import NEWEST_FORMAT, upgrade_folder, write_format
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.files.sqlite_file import DAMAGED, is_damage
 from vedette.adapters.url_store.rows import create_url_tables
 from vedette.adapters.url_store.store import UrlStore
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
@@ -34,7 +38,10 @@ from vedette.model import PARTITIONS
 from vedette.parse.similarity.minhash import compute_bands
 
 FORMAT = NEWEST_FORMAT
+SHARD_FILE = "shard"
 BATCH_SKETCHES = 10_000
+MOVABLE = ("warc", "index")
+MAX_ENDING_S = 60.0  # for the children of a process that was killed
 
 _FOREIGN_RIGHTS = stat.S_IRWXO | stat.S_IWGRP
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -75,14 +82,23 @@ class State:
             self.db.close()
 
 
-def lock_folder(folder: Path) -> IO[str]:
-    """Create the data folder if needed, check its format, and lock it for this process and its children."""
+def lock_folder(folder: Path, *, in_cluster: bool = False) -> IO[str]:
+    """Create the data folder if needed, check its format, and lock it for this process and its children.
+
+    The folder of a shard is refused to all but its cluster: alone, it would crawl the hosts of all others.
+    """
+    if not in_cluster and (folder / SHARD_FILE).exists():
+        raise StoreError(
+            f"{folder} is a shard of a cluster: start it with vedette cluster join. "
+            "Only read-only commands can access it directly"
+        )
     with explain_errors(folder):
+        _refuse_links(folder)
         check_format(folder)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (folder / "lock").open("a")
+        lock = (folder / "lock").open("a+")
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take_lock(lock)
             check_format(folder)  # again: the last holder may have raised it
         except BlockingIOError:
             lock.close()
@@ -95,15 +111,70 @@ def lock_folder(folder: Path) -> IO[str]:
         return lock
 
 
-def open_state(folder: Path, owner: str, now_s: float) -> State:
-    """Open the state of a locked data folder as its next epoch of ownership; undo half-finished work of a crash."""
+def _refuse_links(folder: Path) -> None:
+    """Refuse a data folder with links to elsewhere, which would be written to, cut off and deleted there.
+
+    The largest parts may be on another disk.
+    """
+    found = [Path(at, name) for at, folders, files in os.walk(folder) for name in (*folders, *files)]
+    links = [path for path in found if path.is_symlink()]
+    for path in (folder / name for name in MOVABLE):
+        if path in links and path.is_dir():
+            links.remove(path)
+            links += [one for one in path.rglob("*") if one.is_symlink()]
+    if links:
+        raise StoreError(
+            f"{links[0]} is a link to {str(links[0].readlink())!a}: replace it with its target; only "
+            f"{' and '.join(MOVABLE)} can be links to other folders"
+        )
+
+
+def _take_lock(lock: IO[str]) -> None:
+    """Lock an open lock file; if the process that locked it was killed, wait until its children have ended as well."""
+    last_s = time.monotonic() + MAX_ENDING_S
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        if time.monotonic() > last_s or not _is_holder_gone(lock):
+            raise BlockingIOError
+        time.sleep(0.02)  # nothing signals that a lock is free
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+
+
+def _is_holder_gone(lock: IO[str]) -> bool:
+    lock.seek(0)
+    holder = lock.read(20).strip()
+    if not (holder.isascii() and holder.isdigit()):
+        return False
+    try:
+        os.kill(int(holder), 0)
+    except ProcessLookupError:
+        return True
+    except (OverflowError, PermissionError):
+        return False
+    return False
+
+
+def open_state(
+    folder: Path, owner: str, now_s: float, partitions: range = range(PARTITIONS), *, is_streamed: bool = False
+) -> State:
+    """Open the state of a locked data folder as its next epoch of ownership; undo half-finished work of a crash.
+
+    A state that Litestream streams is checkpointed by it alone: a checkpoint by others between two of its steps makes
+    the stream corrupt.
+    """
     with explain_errors(folder):
         notices = upgrade_folder(folder, check_format(folder)) + _make_private(folder)
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
+            if is_streamed:
+                db.execute("PRAGMA wal_autocheckpoint = 0")
             _create_tables(db, folder)
-            epoch = _claim_partitions(db, owner, now_s)
+            epoch = _claim_partitions(db, owner, now_s, partitions)
             store = CrawlStore(db)
             store.create_secret()
             clean = store.get_value("end") in {None, "clean"}
@@ -176,6 +247,16 @@ def _connect_readonly(folder: Path) -> sqlite3.Connection:
 
 
 def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
+    """Create the tables of a new data folder; a folder that has lost them is refused.
+
+    To an empty state all archived pages are unacknowledged, and those are deleted after a while.
+    """
+    is_empty = not db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if is_empty and any((folder / "warc").glob("*.warc.gz")):
+        raise StoreCorrupt(
+            f"{folder}/state.db is missing or empty: restore a backup, or choose another folder and import "
+            f"{folder / 'warc'} there"
+        )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("BEGIN IMMEDIATE")
@@ -185,11 +266,12 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
         write_format(folder, FORMAT)
 
 
-def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
-    """Claim all partitions of a data folder; the epoch distinguishes its writes from those of an earlier owner."""
+def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float, partitions: range) -> int:
+    """Claim the partitions of a data folder; the epoch distinguishes its writes from those of an earlier owner."""
     (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
     db.execute("DELETE FROM ownership")
-    db.execute("INSERT INTO ownership VALUES (0, ?, ?, ?, ?)", (PARTITIONS - 1, owner, last + 1, now_s + 3600.0))
+    row = (partitions[0], partitions[-1], owner, last + 1, now_s + 3600.0)
+    db.execute("INSERT INTO ownership VALUES (?, ?, ?, ?, ?)", row)
     return int(last) + 1
 
 
@@ -227,13 +309,17 @@ def explain_database_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if is_damage(error):
+            raise StoreCorrupt(_explain_unreadable(folder, error)) from error
         raise StoreError(
             f"{folder}: {error}. No committed data was lost. Free up disk space or check permissions."
         ) from error
-    except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(
-            f"{folder}/state.db cannot be read ({error}): restore a backup, or choose another folder"
-        ) from error
+    except DAMAGED as error:
+        raise StoreCorrupt(_explain_unreadable(folder, error)) from error
+
+
+def _explain_unreadable(folder: Path, error: Exception) -> str:
+    return f"{folder}/state.db cannot be read ({error}): restore a backup, or choose another folder"
 
 
 @contextmanager

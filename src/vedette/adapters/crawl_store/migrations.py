@@ -4,7 +4,7 @@ Format 3 added the tables of page content, format 4 those of search, format 5 op
 hosts, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads, format 9 identities of
 near-duplicates and retries of failed URLs, format 10 advertiser budgets. Missing tables are created; failed URLs get
 another try, content fills as pages are fetched again, refresh memory within an hour, and the index is built from the
-archive.
+archive. The state as it was is kept as ``state-format-N.db``, so that the version that wrote it can be used again.
 
 Format 1 stored page bodies in the database and had no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files are renamed:
@@ -22,17 +22,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
 from vedette.adapters.files.atomic import replace_text, sync_folder
 from vedette.adapters.url_store.rows import create_url_tables
 from vedette.adapters.url_store.store import UrlStore
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import LinkBatch
-from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
 from vedette.model import Refusal, origin_of, partition_of
 
@@ -68,6 +65,7 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
     """Upgrade a locked data folder of an older format; return notices for the operator."""
     notices = [migrate_format_1(folder)] if number == 1 else []
     if number is not None and number in range(1, NEWEST_FORMAT):
+        notices += [_keep_old_state(folder, number)] if number > 1 else []
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_tables(db)
@@ -80,6 +78,18 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
             db.execute("COMMIT")
         write_format(folder, NEWEST_FORMAT)
     return notices
+
+
+def _keep_old_state(folder: Path, number: int) -> str:
+    """Copy the state of an older format before it is upgraded; return what happened, in one line."""
+    kept, copy = folder / f"state-format-{number}.db", folder / "state.copy.db"
+    if not kept.exists():
+        copy.unlink(missing_ok=True)
+        with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
+            db.execute("VACUUM INTO ?", (str(copy),))
+        copy.rename(kept)
+        sync_folder(folder)
+    return f"{folder} had format {number} and was upgraded (the old state is in {kept.name}, which you can delete)"
 
 
 def migrate_format_1(folder: Path) -> str:
@@ -184,6 +194,8 @@ class _Migration:
     def _move_pages(self) -> None:
         store = CrawlStore(self.new)
         hosts = dict(self.new.execute("SELECT name, id FROM host"))
+        from vedette.engine.scheduling.schedule import Schedule
+
         schedule = Schedule(recrawl=True)
         for result in self._iter_results():
             host = hosts[result.task.host]
@@ -191,6 +203,10 @@ class _Migration:
         store.acknowledge_archive(self.writer.close(), self.known_by_s)
 
     def _iter_results(self) -> Iterator[FetchSuccess]:
+        # What reads pages is imported only for a folder that has to be migrated.
+        from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
+        from vedette.engine.links import LinkResolver
+
         no_links = LinkResolver(SiteIndex())
         for id_, url, depth, status, fetched_s, title, links, body, *fields in self.old.execute(_PAGES):
             names = ("content-type", "etag", "last-modified", "location")

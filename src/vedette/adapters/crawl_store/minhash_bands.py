@@ -11,7 +11,7 @@ room; no key is ever removed. Two bands collide if number and tag agree: with a 
 4 000, which costs one comparison of sketches.
 
 The home follows from the tag alone, so the table doubles by moving its keys, without needing the bands again. No region
-is ever more than 70 % full. The secret prevents a web site from choosing texts whose bands crowd one bucket.
+is ever more than 70% full. The secret prevents a web site from choosing texts whose bands crowd one bucket.
 
 As a file the table is memory-mapped. It is derived data: a file that is missing, truncated or of another secret is
 rebuilt from scratch. A killed process may leave more or less in it than the state has. So the file says whether it was

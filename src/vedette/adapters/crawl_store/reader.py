@@ -16,6 +16,7 @@ from typing import NamedTuple
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT, get_prefix
+from vedette.adapters.observers.registry import ObserverRegistry
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.ports import HostRow, UrlState
 from vedette.errors import UsageError
@@ -138,6 +139,7 @@ class StateReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         self.store = CrawlStore(connection)
+        self.observers = ObserverRegistry(connection)
 
     def find_url(self, url: str) -> UrlRow | None:
         """Find a URL in the crawl state; this scans all URLs, without the coordinator's in-memory table."""

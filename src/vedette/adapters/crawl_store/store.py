@@ -5,12 +5,11 @@ Nothing is committed here: the coordinator commits once for a whole batch of rep
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from isal import isal_zlib
 
@@ -21,6 +20,7 @@ from vedette.adapters.crawl_store.operator_store import OPERATOR_SCHEMA, Operato
 from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCHEMA, RefreshStore, page_from_row
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
 from vedette.adapters.crawl_store.unlisted_host_store import UNLISTED_HOST_SCHEMA, UnlistedHostStore
+from vedette.adapters.files.inflate import inflate
 from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.engine.ports import DuePage, FailedUrl, HostRow, Outlinks, PageRow, RetryCounts
 from vedette.errors import StoreCorrupt
@@ -96,6 +96,8 @@ CREATE TABLE IF NOT EXISTS life (
 ) STRICT;
 """
 
+MAX_LINKS_BYTES = 1 << 28
+
 _SAVE_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
 
 
@@ -114,6 +116,13 @@ def create_tables(connection: sqlite3.Connection) -> None:
     execute_schemas(connection, *own, UNLISTED_HOST_SCHEMA, REFRESH_SCHEMA, DISCOVERY_SCHEMA, AD_SCHEMA)
 
 
+class DueUrl(NamedTuple):
+    """A known page that becomes due soon."""
+
+    url: str
+    page: PageRow
+
+
 class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, NewPageStore):
     """Crawl store over ``state.db``: implements ``engine.ports.CrawlStore``, and more for start-up and commands."""
 
@@ -122,6 +131,11 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         self._partitions: dict[int, int] = {}
 
     # the coordinator
+
+    def forget_versions(self, ids: Sequence[int]) -> None:
+        """Forget the stored versions of pages that cannot be trusted: they are fetched unconditionally next."""
+        sql = "UPDATE page SET etag = '', last_modified = '', digest = '', payload_digest = '' WHERE id = ?"
+        self._db.executemany(sql, [(id_,) for id_ in ids])
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """Save the latest responses of pages, each with its links; None keeps the stored links."""
@@ -157,15 +171,20 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         """Note in the crawl store why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
 
-    def list_pages(self, host: int) -> list[tuple[int, str]]:
-        """List the id and URL of every stored page of a host."""
-        sql = "SELECT url.id, url FROM page JOIN url ON url.id = page.id WHERE page.host = ? ORDER BY url.id"
-        return self._db.execute(sql, (host,)).fetchall()
+    def list_pages(self, host: int, first: int, last: int) -> list[tuple[int, str]]:
+        """List the id and URL of the stored pages of a host in a range of ids."""
+        sql = (
+            "SELECT id, url FROM url WHERE id BETWEEN ? AND ? AND host = ? AND id IN (SELECT id FROM page) ORDER BY id"
+        )
+        return self._db.execute(sql, (first, last, host)).fetchall()
 
-    def take_refused(self, host: int, why: str) -> list[int]:
-        """Take the URLs of a host that were refused for a reason, whatever its details; their notes are deleted."""
-        sql = "SELECT id FROM note JOIN url ON id = url_id WHERE host = ? AND substr(why, 1, ?) = ? ORDER BY id"
-        ids = [row[0] for row in self._db.execute(sql, (host, len(why), why))]
+    def take_refused(self, host: int, why: str, first: int, last: int) -> list[int]:
+        """Take URLs of a host and a range of ids that were refused for a reason; their notes are deleted."""
+        sql = (
+            "SELECT url_id FROM note JOIN url ON id = url_id "
+            "WHERE url_id BETWEEN ? AND ? AND host = ? AND substr(why, 1, ?) = ? ORDER BY url_id"
+        )
+        ids = [row[0] for row in self._db.execute(sql, (first, last, host, len(why), why))]
         self.delete_url_data(ids, pages=False)
         return ids
 
@@ -219,6 +238,17 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         ids = json.dumps([one.id for one in due])
         self._db.execute("UPDATE page SET due_s = ? WHERE id IN (SELECT value FROM json_each(?))", (inf, ids))
         return due
+
+    def list_due_soon(self, hosts: Sequence[str], from_s: float, until_s: float, most: int) -> list["DueUrl"]:
+        """List the good pages of some hosts that become due within a time, first ones first."""
+        columns = ", ".join(f"page.{name.strip()}" for name in PAGE_COLUMNS.split(","))
+        sql = (
+            f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id JOIN host ON host.id = page.host "  # noqa: S608 - our columns
+            "WHERE due_s > ? AND due_s < ? AND status = 200 AND name IN (SELECT value FROM json_each(?)) "
+            "ORDER BY due_s LIMIT ?"
+        )
+        rows = self._db.execute(sql, (from_s, until_s, json.dumps(list(hosts)), most))
+        return [DueUrl(url, page_from_row(tuple(row))) for url, *row in rows]
 
     # start-up
 
@@ -347,7 +377,7 @@ def _pack_anchors(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
 def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
     """Unpack the links of a stored page: URL and anchor text of each."""
     with _report_corruption("the links of a page"):
-        text = zlib.decompress(blob).decode()
+        text = inflate(blob, MAX_LINKS_BYTES).decode()
         lines = [line.partition("\t") for line in text.split("\n")] if text else []
         return tuple((url, anchor) for url, _, anchor in lines)
 
@@ -357,5 +387,5 @@ def _report_corruption(what: str) -> Iterator[None]:
     """Report an invalid crawl store row as a corrupt store."""
     try:
         yield
-    except (ValueError, TypeError, AttributeError, zlib.error) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise StoreCorrupt(f"{what}: its row in state.db cannot be read ({error}): restore a backup") from error

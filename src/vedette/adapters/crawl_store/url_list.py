@@ -121,12 +121,16 @@ class ListedUrl(NamedTuple):
 
 
 class UrlPage(NamedTuple):
-    """A page of the URL list; ``after`` is the id of the last URL that was scanned, None at the end."""
+    """A page of the URL list; ``after`` is the id of the last URL that was scanned, None at the end.
+
+    ``start`` is how many URLs come before those that were scanned, if that is not the id that was asked for.
+    """
 
     rows: tuple[ListedUrl, ...]
     after: int | None
     scanned: int
     known: int
+    start: int | None = None
 
 
 class UrlList:

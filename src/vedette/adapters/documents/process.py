@@ -1,16 +1,15 @@
 """Document child process, run as a module by ``vedette.adapters.documents.reader``; it reads one document at a time.
 
 A document is untrusted and may contain programs in several languages; the only safe way to read it is a process that
-may crash. It holds no state, is limited in memory and CPU time by the kernel, cannot write a file, and exits when its
-parent does. The type of a document is detected from its first bytes: its declared name and type may be wrong.
+may crash. It holds no state, is limited in memory and CPU time by the kernel, has neither network nor files nor other
+programs (``vedette.adapters.sandbox``), and exits when its parent does. The type of a document is detected from its
+first bytes: its declared name and type may be wrong.
 """
 
 import codecs
-import ctypes
 import os
 import re
 import resource
-import signal
 import socket
 import time
 
@@ -23,8 +22,10 @@ from vedette.adapters.documents.outcomes import (
     Verdict,
     choose_title,
 )
+from vedette.adapters.sandbox import enter_sandbox
+from vedette.adapters.subprocesses import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
+_MAX_FILES = 64
 _PDF_WITHIN = _TEXT_WITHIN = 1_024
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # The lines between two rulers at the top (front matter), as in static site generators.
@@ -72,9 +73,10 @@ def _decode(data: bytes) -> str:
 
 def _confine() -> None:
     """Drop the privileges that reading documents does not need, before the first untrusted byte is read."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    for what in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
-        resource.setrlimit(what, (0, 0))
+    die_with_parent()
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, _MAX_FILES)):
+        resource.setrlimit(what, (most, most))
+    enter_sandbox()
 
 
 def _set_limits(cpu_s: int, memory_bytes: int) -> None:

@@ -25,6 +25,8 @@ Key = TypeVar("Key")
 
 # The caller's folders are not searched for modules, least of all the working folder.
 _COMMAND = (sys.executable, "-P", "-m", "vedette.adapters.documents.process")
+# What Python needs to find its modules. Everything else may be a secret, such as a site's credentials.
+_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH")
 _PIECE_BYTES = 1 << 18
 _MAX_BYTES_PER_CHARACTER = 4
 
@@ -155,7 +157,10 @@ class _Child:
 
 def _start_process(command: Sequence[str], line: socket.socket) -> subprocess.Popen[bytes]:
     nowhere = subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=line.fileno(), stdout=nowhere, stderr=nowhere)  # noqa: S603 - our own file
+    environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return subprocess.Popen(  # noqa: S603 - our own file
+        command, stdin=line.fileno(), stdout=nowhere, stderr=nowhere, env=environment
+    )
 
 
 def _parse_reply(said: bytearray, limits: DocumentLimits) -> DocumentText | DocumentFailure | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from vedette.errors import StoreError
-from vedette.learn.events import ClickEvent, LoggedEvent, encode_event
+from vedette.learn.events import LoggedEvent, encode_event
 
 # A line is handed to the kernel before ``append`` returns, so even a sudden end of the process loses no acknowledged
 # line. While the writer lives it holds a lock on its file: a reader that gets the lock knows that no more lines will
@@ -33,13 +33,9 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
 class EventLog:
-    """The search log of one server process, in the ``log`` folder of its data folder.
-
-    ``lost`` is how many searches could not be logged. They are answered all the same.
-    """
+    """The search log of one server process, in the ``log`` folder of its data folder."""
 
     def __init__(self, folder: Path, name: str, largest_bytes: int = MAX_BYTES) -> None:
-        self.lost = 0
         self._folder = folder / LOG_DIR
         self._name = name
         self._largest_bytes = largest_bytes
@@ -48,16 +44,14 @@ class EventLog:
         self._turn = Lock()  # searches may be answered by several threads
 
     def append(self, record: LoggedEvent) -> None:
-        """Append an event to the search log; a search that cannot be logged counts as lost, a click raises."""
+        """Append an event to the search log; raise ``StoreError`` if it cannot be logged."""
         line = encode_event(record)
         try:
             with self._turn:
                 self._write(line)
         except OSError as error:
-            if isinstance(record, ClickEvent):
-                why = error.strerror or str(error)
-                raise StoreError(f"{self._folder}: {why}. Free up disk space or check permissions.") from error
-            self.lost += 1
+            why = error.strerror or str(error)
+            raise StoreError(f"{self._folder}: {why}. Free up disk space or check permissions.") from error
 
     def close(self) -> None:
         """Close the search log of this process; it appends no more."""

@@ -7,6 +7,7 @@ starts by taking the lock, and the read offsets of the log files are part of it.
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from isal import isal_zlib
 from vedette.adapters.event_store import time_series as series
 from vedette.adapters.event_store.schema import DAMAGED_GLOB, DAY_S, EVENTS_FILE, HOUR_S, hour_start
 from vedette.adapters.event_store.search_log import LOG_DIR, LogFile, blank_lines, list_logs, open_logs
+from vedette.adapters.files.inflate import inflate
 from vedette.adapters.files.sqlite_file import SqliteStore
 from vedette.errors import StoreBusy
 from vedette.learn.bot_filter import check_hourly_rate
@@ -28,6 +30,7 @@ NOT_SHOWN = "not among the results"
 
 _LATEST_S = 1e11  # some thousand years; later values are no times
 _LARGEST = 1 << 62
+_MAX_LINE_BYTES = 1 << 24
 
 _SAVE_SLATE = (
     "INSERT INTO slate (id, at_s, query, words, visitor, page, empty, doubt, line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -181,9 +184,11 @@ def pack_line(line: bytes) -> bytes:
 
 
 def unpack_line(line: bytes) -> SearchEvent | None:
-    """Parse the search of a log line compressed in the event store."""
-    record = decode_event(isal_zlib.decompress(line))
-    return record if isinstance(record, SearchEvent) else None
+    """Parse the search of a log line compressed in the event store; None if it is damaged."""
+    with suppress(ValueError):
+        record = decode_event(inflate(line, _MAX_LINE_BYTES))
+        return record if isinstance(record, SearchEvent) else None
+    return None
 
 
 def _find_filter_reason(event: ClickEvent, slate: _StoredSearch | None) -> str:

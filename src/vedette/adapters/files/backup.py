@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, ALERTS_NAME
-from vedette.adapters.archive.warc_writer import find_growing
+from vedette.adapters.archive.warc_writer import find_growing, locate_archive
 from vedette.adapters.crawl_store.data_folder import check_format, explain_errors, read_state
 from vedette.adapters.event_store.schema import EVENTS_FILE, EVENTS_NAME
 from vedette.adapters.event_store.search_log import LOG_DIR, list_logs
@@ -68,7 +68,8 @@ def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResu
     with explain_errors(backup):
         if check_format(backup) is None or not (backup / "state.db").is_file():
             raise UsageError(
-                f"{backup} is not a backup: it has no format file or no state.db. Choose a folder that backup wrote."
+                f"{backup} is not a backup: it has no format file or no state.db. Choose a folder created by vedette "
+                "backup"
             )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(
@@ -96,7 +97,7 @@ def _fill_atomically(folder: Path) -> Iterator[Path]:
     partial = folder.with_name(f"{folder.name}.partial")
     if partial.exists():
         if not (partial / MARKER).exists():
-            raise UsageError(f"{partial} is in the way: rename it, or choose another folder")
+            raise UsageError(f"{partial} already exists: rename it, or choose another folder")
         shutil.rmtree(partial)
     partial.mkdir(parents=True, mode=0o700)
     try:
@@ -122,7 +123,7 @@ def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str,
                 if path.name not in lengths:
                     path.unlink()
             return lengths
-    raise StoreError(f"the archive of {folder} kept changing during the backup: try again when it is less busy")
+    raise StoreError(f"the archive in {folder} kept changing during the backup: try again when the load is lower")
 
 
 def _has_retired(folder: Path, files: list[str]) -> bool:
@@ -224,10 +225,10 @@ def _copy_archive(source: Path, target: Path, lengths: dict[str, int], progress:
     gone, done, total = [], 0, sum(lengths.values())
     open_files = find_growing(lengths)
     for file, length in lengths.items():
-        there = target / file
+        here, there = locate_archive(source, file), target / file
         if not there.exists() or there.stat().st_size < length:
             there.unlink(missing_ok=True)
-            if not _link_or_copy(source / file, there, length, final=file not in open_files):
+            if not _link_or_copy(here, there, length, final=file not in open_files):
                 gone.append(file)
         done += length
         progress("archive", done, total)

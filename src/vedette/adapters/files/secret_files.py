@@ -21,7 +21,7 @@ def read_secrets(where: str) -> Secrets:
     kind, _, place = where.partition(":")
     if kind not in {"env", "file"} or not place:
         # The input may be the secret itself, so it is not repeated.
-        raise ConfigError("expected the place of the secrets: env:NAME or file:PATH")
+        raise ConfigError("expected env:NAME or file:PATH")
     text = _read_environment(place) if kind == "env" else _read_file(place)
     try:
         return parse_secrets(text)
@@ -32,7 +32,7 @@ def read_secrets(where: str) -> Secrets:
 def _read_environment(name: str) -> str:
     text = os.environ.get(name)
     if text is None:
-        raise ConfigError(f"secrets in env:{name}: no such variable; set {name} before you start vedette")
+        raise ConfigError(f"secrets: there is no environment variable {name}; set it before you start vedette")
     return text
 
 
@@ -41,13 +41,13 @@ def _read_file(path: str) -> str:
         raw = _read_private_bytes(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
-        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); choose a readable file") from None
+        raise ConfigError(f"secrets: cannot read {path} ({reason}); choose a readable file") from None
     if len(raw) > _MAX_BYTES:
-        raise ConfigError(f"secrets in file:{path}: too long (the maximum is {_MAX_BYTES} bytes)")
+        raise ConfigError(f"secrets: {path} is too long (the maximum is {_MAX_BYTES} bytes)")
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"secrets in file:{path}: not UTF-8 text; save it as UTF-8") from None
+        raise ConfigError(f"secrets: {path} is not UTF-8 text; save it as UTF-8") from None
 
 
 def _read_private_bytes(path: str) -> bytes:
@@ -57,7 +57,7 @@ def _read_private_bytes(path: str) -> bytes:
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ConfigError(f"secrets in file:{path}: not a regular file; choose another one")
+            raise ConfigError(f"secrets: {path} is not a regular file; choose another one")
         if found.st_mode & _OTHERS:
-            raise ConfigError(f"secrets in file:{path}: other users can read it; run: chmod 600 {path}")
+            raise ConfigError(f"secrets: other users can read {path}; run: chmod 600 {path}")
         return file.read(_MAX_BYTES + 1)

@@ -5,17 +5,19 @@ migrated and reported in the same way, here.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError, StoreNewer
 
 BUSY_S = 10.0
 MAX_WAL_BYTES = 16 << 20
+# A damaged file may also be quoted in the message of its error, which is then no text.
+DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class SqliteFile:
     """A kind of SQLite file in a data folder, with its schema and migrations.
 
     Each of ``migrations`` upgrades one version to the next. ``pragmas`` are run at each opening for writing. A writer
-    waits ``busy_s`` for another. ``repair_hint`` says what to do about an unreadable file.
+    waits ``busy_s`` for another. ``repair_hint`` says what to do about an unreadable file. If ``is_irreplaceable``, a
+    file that was lost is refused as well, which a mark beside it shows; others are created again.
     """
 
     name: str
@@ -32,11 +35,13 @@ class SqliteFile:
     pragmas: tuple[str, ...] = ("synchronous = FULL",)
     busy_s: float = BUSY_S
     max_wal_bytes: int = MAX_WAL_BYTES
+    is_irreplaceable: bool = False
 
     def open(self, folder: Path) -> sqlite3.Connection:
         """Open a SQLite file for writing, created or migrated if needed; a newer version is refused untouched."""
         path = folder / self.name
         with self.explain_errors(folder):
+            self._check_presence(folder)
             if not path.exists():  # opening and closing a database that is in use would release its locks
                 path.touch(mode=0o600)
             db = sqlite3.connect(path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
@@ -45,6 +50,8 @@ class SqliteFile:
                 for pragma in ("journal_mode = WAL", *self.pragmas, f"journal_size_limit = {self.max_wal_bytes}"):
                     db.execute(f"PRAGMA {pragma}")
                 self._upgrade(db, folder)
+                if self.is_irreplaceable and not self._get_mark(folder).exists():
+                    self._get_mark(folder).touch(mode=0o600)
             except BaseException:
                 db.close()
                 raise
@@ -57,6 +64,7 @@ class SqliteFile:
         An older file is migrated first, since it may not have been written since the upgrade.
         """
         path = folder / self.name
+        self._check_presence(folder)
         if not path.exists():
             yield None
             return
@@ -107,10 +115,12 @@ class SqliteFile:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise StoreBusy(f"{path} is locked by another vedette process: try again in a moment") from error
+            if is_damage(error):
+                raise StoreCorrupt(f"{path} cannot be read ({error}): {self.repair_hint}") from error
             raise StoreError(
                 f"{path}: {error}. No committed data was lost. Free up disk space or check permissions."
             ) from error
-        except sqlite3.DatabaseError as error:
+        except DAMAGED as error:
             raise StoreCorrupt(f"{path} cannot be read ({error}): {self.repair_hint}") from error
         except OSError as error:
             raise StoreError(
@@ -127,6 +137,17 @@ class SqliteFile:
             with suppress(FileNotFoundError):
                 (folder / f"{self.name}{end}").rename(f"{aside}{end}")
         return aside
+
+    def _get_mark(self, folder: Path) -> Path:
+        return folder / f"{self.name}-created"
+
+    def _check_presence(self, folder: Path) -> None:
+        """Refuse an irreplaceable file that was created once, and is missing or empty now."""
+        path, mark = folder / self.name, self._get_mark(folder)
+        if self.is_irreplaceable and mark.exists() and not (path.exists() and path.stat().st_size):
+            raise StoreCorrupt(
+                f"{path} is missing or empty: {self.repair_hint}. To start another one, delete {mark.name}"
+            )
 
     def _check_version(self, db: sqlite3.Connection, folder: Path) -> int:
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -145,6 +166,16 @@ class SqliteFile:
         execute_schemas(db, *self.migrations[self._check_version(db, folder) :])
         db.execute(f"PRAGMA user_version = {len(self.migrations)}")
         db.execute("COMMIT")
+
+
+class SqlConnection(Protocol):
+    """What stores use of a connection that SQLite or PostgreSQL can be behind; values are ``?`` as in SQLite."""
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:  # noqa: ANN401 - a cursor of either database
+        """Execute a statement; return a cursor."""
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Any:  # noqa: ANN401 - likewise
+        """Execute a statement once per row."""
 
 
 class SqliteStore:
@@ -166,6 +197,11 @@ class SqliteStore:
 
     def _transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         return self.FILE.transaction(self._db, self._folder)
+
+
+def is_damage(error: sqlite3.OperationalError) -> bool:
+    """Check whether a query failed because tables, columns or text are lost, which SQLite calls operational."""
+    return str(error).startswith(("no such table", "no such column", "Could not decode"))
 
 
 def execute_schemas(db: sqlite3.Connection, *schemas: str) -> None:

@@ -17,6 +17,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from vedette.adapters.files.sqlite_file import DAMAGED
+
 FILE = "gains.db"
 MAX_KEPT = 200_000
 TRIM_EVERY = 10_000
@@ -123,7 +125,7 @@ def _query(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             return db.execute(sql, values).fetchall()
-    except sqlite3.Error:  # it is just being created, or was released
+    except DAMAGED:  # it is just being created, or was released
         return []
 
 
@@ -134,7 +136,7 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
         return _connect(path)
     except sqlite3.OperationalError:  # it is in use, or not writable
         raise
-    except sqlite3.DatabaseError:
+    except DAMAGED:
         for each in sorted(path.parent.glob(f"{path.name}*")):
             each.unlink()
         return _connect(path)

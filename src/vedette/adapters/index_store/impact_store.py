@@ -10,7 +10,6 @@ harm: both were correct a short time ago. A missing or damaged file counts as no
 """
 
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
@@ -21,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.adapters.files.atomic import replace_file, replace_text
+from vedette.adapters.files.npz import UNREADABLE
 from vedette.engine.ports import Ids
 from vedette.frontier.impact.estimates import QUEUE_SHARES, assign_by_bounds, compute_bounds
 from vedette.frontier.impact.group_means import pool_means
 from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import Floats, Ints
-
-UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-
 
 IMPACT_FILE, PLACES_FILE, LINKS_FILE, INFO_FILE = "expected", "expected.places", "expected.links", "expected.json"
 MAX_PLACES = 200_000

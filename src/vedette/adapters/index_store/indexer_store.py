@@ -6,13 +6,14 @@ again, and the same rows are written.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from vedette.adapters.files.sqlite_file import execute_schemas
+from vedette.adapters.files.sqlite_file import DAMAGED, execute_schemas
+from vedette.errors import StoreError
 from vedette.policy import Ints
 
 FILE = "book.db"
@@ -38,6 +39,12 @@ CREATE TABLE IF NOT EXISTS title (
   print INTEGER NOT NULL,
   pages INTEGER NOT NULL,          -- how many pages of the host have this title
   PRIMARY KEY (host, print)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS foreign_anchor (
+  target INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  times INTEGER NOT NULL,          -- of those counted in ``anchor``, how many pages of other shards call it that
+  PRIMARY KEY (target, text)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS renamed (page INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS progress (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
@@ -99,6 +106,19 @@ class IndexerStore:
         self._mark_renamed(new)
         return new
 
+    def set_foreign_anchors(self, counts: Iterable[tuple[int, str, int]]) -> None:
+        """Set how many pages of other shards call these URLs by these texts."""
+        new = []
+        for target, text, times in counts:
+            sql = "SELECT times FROM foreign_anchor WHERE target = ? AND text = ?"
+            (before,) = self._db.execute(sql, (target, text)).fetchone() or (0,)
+            sql = "INSERT INTO anchor VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET times = times + excluded.times"
+            self._db.execute(sql, (target, text, times - before))
+            self._db.execute("INSERT OR REPLACE INTO foreign_anchor VALUES (?, ?, ?)", (target, text, times))
+            if not before:
+                new.append(target)
+        self._mark_renamed(new)
+
     def _mark_renamed(self, targets: Sequence[int]) -> None:
         """Queue the pages at these URLs, or at their alias targets, to be indexed with a new anchor text."""
         self._db.executemany(
@@ -157,7 +177,7 @@ class IndexerStore:
 
 def follow_aliases(folder: Path, prints: Ints) -> Ints:
     """Replace URL fingerprints that are aliases by their targets, one step, as of the indexer's last commit."""
-    with closing(_connect_readonly(folder)) as db:
+    with _open_readonly(folder) as db:
         rows = db.execute("SELECT print, target FROM alias ORDER BY print").fetchall()
     if not rows or not len(prints):
         return prints
@@ -173,7 +193,7 @@ def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[i
     more.
     """
     found: list[tuple[int, str]] = []
-    with closing(_connect_readonly(folder)) as db:
+    with _open_readonly(folder) as db:
         for place, print_ in enumerate(prints):
             rows = db.execute(
                 "SELECT times, text FROM anchor WHERE target = ? LIMIT ?", (print_, MAX_ANCHORS_READ)
@@ -193,7 +213,7 @@ def find_store_damage(folder: Path, rows: int) -> str:
             last = db.execute("SELECT max(page) FROM known").fetchone()[0] if verdict == "ok" else 0
     except sqlite3.OperationalError as error:
         return f"{FILE} has no tables" if "no such table" in str(error) and rows else ""
-    except sqlite3.DatabaseError as error:
+    except DAMAGED as error:
         return f"{FILE} cannot be read ({error})"
     if verdict != "ok":
         return f"{FILE} is damaged ({' '.join(str(verdict).split())[:100]})"
@@ -203,12 +223,21 @@ def find_store_damage(folder: Path, rows: int) -> str:
 def read_page_id(folder: Path, print_: int) -> int:
     """Read the indexed page of a URL from the indexer store, as of its last commit; 0 if there is none."""
     try:
-        with closing(_connect_readonly(folder)) as db:
+        with _open_readonly(folder) as db:
             row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
-    except sqlite3.Error:  # it is just being created, or was released
+    except (*DAMAGED, StoreError):  # it is just being created, or was released
         return 0
     return int(row[0]) if row else 0
 
 
-def _connect_readonly(folder: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{(folder / 'book.db').resolve().as_uri()}?mode=ro", uri=True)
+@contextmanager
+def _open_readonly(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Open the indexer store as of its last commit; a store that is gone raises ``StoreError``, at any time."""
+    path = folder / FILE
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            yield db
+    except sqlite3.OperationalError:
+        if path.exists():
+            raise
+        raise StoreError(f"{path} no longer exists: a newer generation of the index has replaced it.") from None

@@ -7,6 +7,7 @@ links    the fingerprints of the URLs that pages link to
 names    the meaning of the rows' small numbers: languages, kinds, private sites
 rank     the importance of each page and its host, computed in the background
 versions which pages are one page of several releases (``index.versions``), one row per page id
+sums     checksums of text, terms and links, and of pages and versions while they have no writer (``chunk_sums``)
 
 One process writes, any number read meanwhile. New data is appended, and then the row points to it; a row is written
 last, so it never points to missing data. Unreferenced data is left out when the next generation is built.
@@ -14,8 +15,6 @@ last, so it never points to missing data. Unreferenced data is left out when the
 
 import json
 import os
-import zipfile
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.adapters.files.atomic import replace_file, replace_text
+from vedette.adapters.files.npz import UNREADABLE
+from vedette.adapters.index_store.chunk_sums import drop_sums, has_changed, read_sums, update_sums
 from vedette.engine.search.ports import PageSignals
 from vedette.index.fields import StoredPage, unpack_page
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
@@ -59,8 +60,8 @@ CANONICAL = 2
 NEUTRAL = 0.5
 GROWTH_ROWS = 1 << 14
 FILES = ("text", "terms", "links")
-# What numpy raises for a file that is not one of its own, or damaged.
-UNREADABLE = (OSError, ValueError, LookupError, EOFError, TypeError, SyntaxError, zipfile.BadZipFile, zlib.error)
+ROW_FILES = ("pages", "versions")  # they change in place
+TEXTS_PER_CHUNK = 8
 Rows = npt.NDArray[np.void]
 
 
@@ -99,11 +100,11 @@ class PageTable:
         self._versions: Rows = np.zeros(0, VERSION_ROW)
         self.refresh()
 
-    def refresh(self) -> None:
-        """Map what was added to the page table since."""
+    def refresh(self) -> bool:
+        """Map what was added to the page table since; return whether pages have another importance."""
         self.rows = self._map_rows("pages", self.rows)
         self._versions = self._map_rows("versions", self._versions)
-        self._read_rank()
+        return self._read_rank()
 
     @property
     def indexed(self) -> Ints:
@@ -191,7 +192,8 @@ class PageTable:
     def find_damage(self, most_texts: int) -> str:
         """Return what is wrong with the page table: data that rows refer to and that is missing, or cannot be read.
 
-        Of ``most_texts`` pages, evenly spread, the text is read.
+        Of ``most_texts`` pages, evenly spread, the text is read, and a chunk of each file is verified for every
+        ``TEXTS_PER_CHUNK`` of them.
         """
         for name, dtype in (("pages", ROW), ("versions", VERSION_ROW)):
             path = self.folder / name
@@ -211,8 +213,23 @@ class PageTable:
             path = self.folder / name
             if int(end.max(initial=0)) > (path.stat().st_size if path.exists() else 0):
                 return f"{name} is shorter than it was"
+        if name := self._find_changed_file(most_texts // TEXTS_PER_CHUNK):
+            return f"{name} has a wrong checksum"
         checked = ids[:: max(len(ids) // max(most_texts, 1), 1)]
         return "text cannot be read" if any(self.read_stored(id_) is None for id_ in checked.tolist()) else ""
+
+    def _find_changed_file(self, most_chunks: int) -> str:
+        """Return the name of a page table file that does not have its checksums; empty if there is none.
+
+        Row files are small, so all of them is verified, unless their writer opens them meanwhile.
+        """
+        for name, sums in read_sums(self.folder).items():
+            if name in FILES and has_changed(self.folder / name, sums, most_chunks):
+                return name
+            has_rows_changed = name in ROW_FILES and has_changed(self.folder / name, sums, len(sums.chunks))
+            if has_rows_changed and read_sums(self.folder).get(name) == sums:
+                return name
+        return ""
 
     def _map_rows(self, name: str, mapped: Rows) -> Rows:
         """Return a file of rows by page id, memory-mapped again if its size has changed; empty if there is none."""
@@ -243,13 +260,15 @@ class PageTable:
         with suppress(FileNotFoundError, ValueError):
             self._names = json.loads((self.folder / "names").read_text("utf-8"))
 
-    def _read_rank(self) -> None:
+    def _read_rank(self) -> bool:
         """Read the importance of pages if it was written since; a damaged file counts as none."""
         path = self.folder / "rank"
         written_ns = path.stat().st_mtime_ns if path.exists() else 0
-        if written_ns != self._rank_ns:
+        is_new = written_ns != self._rank_ns
+        if is_new:
             self._rank_ns = written_ns
             self._rank = _load_rank(path)
+        return is_new
 
 
 def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -276,6 +295,7 @@ class PageTableWriter(PageTable):
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._files = {name: (folder / name).open("ab", buffering=0) for name in FILES}
         self._sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
+        self._sums = drop_sums(folder, ROW_FILES, read_sums(folder))
         if len(self.rows):
             self.rows = np.memmap(folder / "pages", ROW, "r+")
         if len(self._versions):
@@ -327,12 +347,15 @@ class PageTableWriter(PageTable):
         for rows in (self.rows, self._versions):
             if isinstance(rows, np.memmap):
                 rows.flush()
+        self._sums = update_sums(self.folder, FILES, self._sums)
 
     def close(self) -> None:
         """Close the page table files."""
         self.flush()
         for file in self._files.values():
             file.close()
+        present = [name for name in (*FILES, *ROW_FILES) if (self.folder / name).exists()]
+        self._sums = update_sums(self.folder, present, self._sums)
 
     def _get_row(self, id_: int) -> Any:  # noqa: ANN401 - a row of a structured array has no type of its own
         if id_ >= len(self.rows):

@@ -29,6 +29,7 @@ from tantivy import Occur, Query
 
 from vedette.adapters.index_store.generations import META_FILE, read_version
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError
+from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import (
     EXACT_FIELDS,
     NUMBER_FIELDS,
@@ -150,7 +151,7 @@ def _build_phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -
     check_field(field, TEXT_FIELDS)
     _check_weight(boost)
     if not 0 <= slop <= MAX_SLOP:
-        raise ValueError(f"a slop must be from 0 to {MAX_SLOP} words, not {slop}")
+        raise ValueError(f"slop must be between 0 and {MAX_SLOP} words, not {slop}")
     if not words or not all(map(is_utf8, words)):
         return Query.empty_query()
     if len(words) == 1:
@@ -337,7 +338,7 @@ def open_reader(folder: Path) -> "IndexReader":
     """Open the Tantivy index in a folder for reading, as of now."""
     try:
         if not (folder / META_FILE).exists():
-            raise StoreError(f"There is no index in {folder}. To build one: vedette reindex")
+            raise StoreError(f"There is no index in {folder}. Run vedette reindex to build one")
         return IndexReader(folder, _open_index(folder))
     except (ValueError, OSError) as error:
         raise _to_store_error(folder, error) from error
@@ -384,6 +385,11 @@ class IndexReader:
     def __len__(self) -> int:
         return self._searcher.num_docs
 
+    @property
+    def is_public(self) -> bool:
+        """Whether anyone may see every page in the Tantivy index."""
+        return self._is_public
+
     def list_terms(self, field: str, prefix: str, most: int, only: Node | None = None) -> list[tuple[str, int]]:
         """List terms of a Tantivy field with a prefix, most frequent first, with their document frequencies.
 
@@ -414,6 +420,7 @@ class IndexReader:
         self._version = read_version(self._folder)
         self._index.reload()
         self._searcher = self._index.searcher()
+        self._is_public = all(label == PUBLIC for label, _ in self.list_terms("access", "", 2))
 
     def _to_hits(self, found: "list[tuple[float, tantivy.DocAddress]]", total: int) -> Hits:
         ids = self._searcher.fast_field_values("id", [address for _, address in found])
@@ -449,5 +456,9 @@ def _to_store_error(folder: Path, error: Exception) -> StoreError:
             f"The index in {folder} has a different schema than this Vedette. To rebuild it: vedette reindex"
         )
     if _is_disk_error(error):
-        return StoreError(f"The index in {folder} cannot be read or written. Check disk and permissions: {said}")
+        return StoreError(f"The index in {folder} cannot be read or written. Check the disk and permissions: {said}")
+    if "Failed to spawn" in said:
+        return StoreError(
+            f"The index in {folder} needs more memory or threads than this process is allowed to use ({said})"
+        )
     return StoreCorrupt(f"The index in {folder} is damaged. To rebuild it: vedette reindex ({said})")

@@ -142,7 +142,7 @@ def find_request_error(ask: FetchRequest) -> str:
         return "the URL contains characters that a request line cannot have"
     for name, value in ask.headers + ask.secret_headers:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            return "a request header contains characters that headers cannot have"
+            return "a request header contains characters that are not allowed in headers"
     return ""
 
 
@@ -168,7 +168,7 @@ def _read_ca_file(ca_file: str) -> bytes:
         ) from None
     except OSError as error:
         raise ConfigError(
-            f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); choose a readable PEM file"
+            f"crawl.ca_file: cannot read {ca_file} ({error.strerror}); choose a readable PEM file"
         ) from None
 
 
@@ -339,6 +339,11 @@ class HttpClient:
         """Wake up the HTTP client's ``wait`` also when this descriptor is readable."""
         self._watched[fd] = on_ready
         self._poll.register(fd, select.EPOLLIN)
+
+    def unwatch_fd(self, fd: int) -> None:
+        """Stop waking up for a descriptor, before it is closed."""
+        del self._watched[fd]
+        self._poll.unregister(fd)
 
     def submit(self, ask: FetchRequest, route: Endpoint) -> None:
         """Send an HTTP request to a pinned address; the next ``wait`` returns one that cannot be written."""

@@ -129,7 +129,7 @@ def _split_report(report: FetchReport) -> _WireReport:
 def _join_report(wire: _WireReport) -> FetchReport:
     results = tuple(one or other for one, other in wire.results)
     if None in results:
-        raise ValueError("a result that is neither a success nor a failure")
+        raise ValueError("the result is neither a success nor a failure")
     return FetchReport(wire.serial, results, wire.returned, wire.host_updates, wire.archived)  # type: ignore[arg-type]  # checked above
 
 

@@ -1,10 +1,10 @@
 """Render child process, run as a script by ``vedette.adapters.net.renderer``; it renders one page at a time.
 
 A page's script is an untrusted program. It runs in Chromium's sandbox, as user ``nobody``, in a network namespace
-without an interface, under the kernel's limits; if the machine offers less, at least the browser's proxy and resolver
-lead nowhere. Every request of the page is intercepted: those for scripts and data are passed to the parent, which
-fetches or refuses them; images and styles get an empty response; frames, pop-ups, sockets, workers that outlive the
-page and downloads are refused. The process imports nothing of ours and holds no state.
+without an interface, under the kernel's limits, and the browser can open no files but programs (Landlock); if the
+machine offers less, at least its proxy and resolver lead nowhere. Every request of the page is intercepted: those for
+scripts and data are passed to the parent, which fetches or refuses them; images and styles get an empty response;
+frames, pop-ups, sockets, workers that outlive the page and downloads are refused. The process holds no state.
 
 A message in either direction is two lengths, a head in JSON, and a body.
 """
@@ -25,6 +25,8 @@ from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from vedette.adapters.sandbox import forbid_privileges, hide_files
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page, Request, Route, ViewportSize
 
@@ -37,6 +39,13 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _NOBODY = 65_534
 _MAX_FILE_BYTES = 64 << 20
+# What a browser opens, beside the folders of Python, of the browser, and its own; not /home, /root, /srv, /tmp, /var.
+_PROGRAMS = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/snap", "/sys", "/var/cache/fontconfig"),
+    *(f"/etc/{name}" for name in ("alternatives", "chromium", "chromium.d", "fonts", "ld.so.cache", "localtime")),
+    *(f"/etc/{name}" for name in ("hosts", "machine-id", "nsswitch.conf", "passwd", "ssl")),
+)
+_DEVICES, _SHARED_MEMORY = ("/dev", "/proc"), "/dev/shm"  # noqa: S108 - the browser's choice
 _SWITCHES = (
     "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
@@ -247,21 +256,27 @@ def _has_children() -> bool:
     return False
 
 
-def _confine(folder: str, memory_bytes: int) -> None:
-    """Drop what rendering does not need: the network, privileges, the environment, large files."""
+def _confine(folder: str, browser_path: str, memory_bytes: int, *, sandbox: bool) -> None:
+    """Drop what rendering does not need: the network, privileges, the environment, files of others, large files."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the orphans of a killed browser
+    user, group = os.getuid(), os.getgid()  # in a new user namespace they are unknown until they are mapped
     if os.geteuid() == 0:
         libc.unshare(_CLONE_NEWNET)
+        _hide_files(folder, browser_path)
         os.chown(folder, _NOBODY, _NOBODY)
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user resets it
     elif libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0:
-        _map_user(os.getuid(), os.getgid())
+        _map_user(user, group)
+        _hide_files(folder, browser_path)
+    elif not sandbox:  # Chromium's may need a setuid program here
+        forbid_privileges()
+        _hide_files(folder, browser_path)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
     # Not the address space, since the browser reserves terabytes of it, but writable memory.
@@ -269,6 +284,12 @@ def _confine(folder: str, memory_bytes: int) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(HOME=folder, TMPDIR=folder, PATH="/usr/bin:/bin", LANG="C.UTF-8")
+
+
+def _hide_files(folder: str, browser_path: str) -> None:
+    modules = [path for path in sys.path if Path(path).is_absolute()]
+    homes = (sys.prefix, sys.base_prefix, *modules, str(Path(browser_path).resolve().parent))
+    hide_files((*_PROGRAMS, *homes), _DEVICES, (folder, _SHARED_MEMORY))
 
 
 def _map_user(user: int, group: int) -> None:
@@ -301,7 +322,7 @@ def main() -> None:
     import_module("playwright.async_api")  # before dropping privileges: the user "nobody" may not be able to read it
 
     line = socket.socket(fileno=os.dup(0))
-    _confine(folder, int(memory_bytes))
+    _confine(folder, browser_path, int(memory_bytes), sandbox=sandbox == "yes")
     asyncio.run(_serve(line, browser_path, sandbox=sandbox == "yes"))
 
 

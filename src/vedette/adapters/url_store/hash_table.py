@@ -315,7 +315,7 @@ def _more_buckets(buckets: int, size: int) -> int:
     A table that is nearly empty should have had one.
     """
     if size < HOPELESS_LOAD * BUCKET_SLOTS * buckets:
-        raise StoreError("the hash table of known URLs is degenerate: import the URLs into a new data folder")
+        raise StoreError("too many collisions in the known-URL hash table: import the URLs into a new data folder")
     return ceil(buckets * LOAD_BEFORE_GROWTH / LOAD_AFTER_GROWTH)
 
 

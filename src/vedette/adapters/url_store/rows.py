@@ -158,7 +158,7 @@ class WriteFence:
         turn = self._db.execute("SELECT turn FROM turn").fetchone()[0]
         if turn != self.turn:
             raise StoreError(
-                f"the state is at write {turn}, this process at {self.turn}: a write was rolled back "
+                f"the state is at write {turn}, but this process is at write {self.turn}: a write was rolled back "
                 "or another process is writing; reopen the state"
             )
 
@@ -178,7 +178,7 @@ class WriteFence:
         newest = int(self._epochs[partitions].max(initial=0))
         if newest > self._epoch:
             raise StoreError(
-                f"a write of epoch {self._epoch} was refused, the owner is at epoch {newest}: "
+                f"write from epoch {self._epoch} refused because the owner is at epoch {newest}: "
                 "another vedette process has taken over; stop this one"
             )
 

@@ -97,7 +97,7 @@ class UrlStore:
         hosts = np.asarray(told.hosts, np.int64)
         priorities = _check_fronts(told.priorities)
         if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
-            raise ValueError("the columns of a batch of links have different lengths")
+            raise ValueError("a batch of links has columns of different lengths")
         with self._gate.write(self._partitions_of(hosts)):
             added = self._table.add(self._table.fingerprints(told.urls))
             new = np.flatnonzero(added.new)
@@ -220,7 +220,7 @@ class UrlStore:
     def save_snapshot(self, image: Path) -> None:
         """Save a snapshot of the URL store, which saves the next start its scan if nothing is written after."""
         if self._db.in_transaction:
-            raise StoreError("known URLs can be saved only after a commit: commit first")
+            raise StoreError("cannot save the known URLs while there are uncommitted changes: commit first")
         write_snapshot(image, self._gate.secret, self._gate.turn, self._table, self._queues)
 
     def _add_hosts(self, names: list[str]) -> None:
@@ -238,7 +238,7 @@ class UrlStore:
 
     def _partitions_of(self, hosts: Hosts) -> Hosts:
         if hosts.size and not 0 <= hosts.min() <= hosts.max() < len(self._hosts):
-            raise ValueError("a host has an id that did not come from host_ids")
+            raise ValueError("unknown host id: use the ids from host_ids")
         return self._partitions[hosts]
 
     def _write_leases(self, popped: list[PoppedUrl], worker: int, until_s: float) -> None:
@@ -322,7 +322,7 @@ class UrlStore:
 def _check_fronts(priorities: Sequence[int] | npt.NDArray[np.int64]) -> Counts8:
     fronts = np.asarray(priorities, np.int64)
     if fronts.size and not 0 <= fronts.min() <= fronts.max() < FRONTS:
-        raise ValueError(f"a priority must be a front queue, 0 to {FRONTS - 1}")
+        raise ValueError(f"the priority must be a front queue number from 0 to {FRONTS - 1}")
     return fronts.astype(np.uint8)
 
 

@@ -13,9 +13,9 @@ from vedette.cli.progress import ProgressLine
 
 DESCRIPTION = """\
 Copy the data folder to DIR, which must not exist yet. The copy is a consistent
-snapshot, even while a crawl runs. An interrupted backup leaves no DIR behind.
-Archive files are hard-linked instead of copied if both folders are on the same
-file system.
+snapshot, even while a crawl runs. If the backup is interrupted, DIR is not
+created. Archive files are hard-linked instead of copied if both folders are on
+the same file system.
 
   vedette backup backups/monday
 """

@@ -35,9 +35,9 @@ from vedette.errors import UsageError
 from vedette.model import Site
 
 DESCRIPTION = """\
-Crawl the given sites, once and politely: Vedette obeys robots.txt, sends one
+Crawl the given sites once, politely: Vedette obeys robots.txt, sends one
 request at a time to each host, and pauses after each response. Pages are stored
-in the data folder; run the same command again to continue where it stopped.
+in the data folder; run the same command again to pick up where it left off.
 
   vedette crawl https://example.org/docs/ --scope prefix --pages 500 --contact me@example.org
 """

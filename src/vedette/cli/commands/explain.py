@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, get_args
 
-from vedette.cli.data_folder import data_folder, format_command, load_config
-from vedette.cli.options import add_data_options, add_output_options
+from vedette.cli.data_folder import data_folder, format_command, load_config, open_cluster
+from vedette.cli.options import add_cluster_option, add_data_options, add_output_options
 from vedette.cli.output import (
     format_bytes,
     format_count,
@@ -41,10 +41,10 @@ from vedette.web.console.explain.decision_text import (
 from vedette.web.formatting import THIN
 
 DESCRIPTION = """\
-Explain what was decided about a URL: which site it belongs to, what robots.txt
-says about it, when it was fetched and what was extracted, which pages are
-copies of it, whether it is indexed, and when and why it is due again; or what it is
-waiting for, or why it is held back.
+Explain what Vedette decided about a URL: which site it belongs to, what
+robots.txt says about it, when it was fetched and what was extracted, which
+pages are copies of it, whether it is indexed, and when and why it will be
+fetched again. If the URL is waiting or held back, explain why.
 
   vedette explain https://example.org/docs/
 """
@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette explain``."""
     parser.add_argument("url", metavar="URL", help="an http(s) URL")
     add_data_options(parser)
+    add_cluster_option(parser)
     add_output_options(parser)
 
 
@@ -209,12 +210,18 @@ def _format_facts(facts: Iterator[Fact]) -> Iterator[str]:
 
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette explain``: print what is stored and decided about a URL."""
-    folder = data_folder(options)
-    schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
-    ask = partial(ask_briefly, folder)
-    info = collect_explanation(parse_web_url(options.url), folder, schedule, ask, time.time())
+    info = _load_explanation(options)
     print(json.dumps(info) if options.json else "\n".join(_explanation_lines(info, options)))
     return 0
+
+
+def _load_explanation(options: argparse.Namespace) -> Explanation:
+    url = parse_web_url(options.url)
+    if (cluster := open_cluster(options)) is not None:
+        return cluster.sites.explain_url(url)
+    folder = data_folder(options)
+    schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
+    return collect_explanation(url, folder, schedule, partial(ask_briefly, folder), time.time())
 
 
 def _explanation_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
@@ -223,6 +230,8 @@ def _explanation_lines(info: Explanation, options: argparse.Namespace) -> Iterat
         yield f"Typed     {info['url']}; normalized by: {', '.join(info['steps'])}"
     yield f"Site      {_describe_site(info)}"
     yield f"Robots    {_describe_robots(info['robots'])}"
+    if info["host"]["observer"]:
+        yield f"Observer  {info['host']['observer']} fetches from this host: {sanitize(info['host']['observer_why'])}"
     for rule in info["hidden"]:
         yield f"Hidden    {sanitize(str(Rule(rule['kind'], rule['query'], rule['value'])), 400)}"
     if info["known"] is None:

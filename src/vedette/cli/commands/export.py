@@ -25,7 +25,7 @@ from vedette.fetch.request import PRODUCT
 
 URLS_HELP = """\
 Write every known URL, one per line, in the order they were found. With --json,
-write one object per line with the state of the URL and when it was fetched.
+write one object per line with the URL's state and when it was fetched.
 
   vedette export urls --json --to urls.jsonl
 """
@@ -37,7 +37,7 @@ of each page.
   vedette export warc --latest --to pages.warc.gz
 """
 
-DESCRIPTION = "Export URLs or pages for other programs."
+DESCRIPTION = "Export URLs or pages for use in other programs."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inner = add_subcommands(parser)
     urls = add_subcommand(inner, "urls", "all known URLs", _export_urls, URLS_HELP)
     _add_target(urls)
-    add_output_options(urls, "write one JSON object per line, with details of each URL")
+    add_output_options(urls, "write one JSON object per line, with details about each URL")
     warc = add_subcommand(inner, "warc", "the archive, as one WARC file", _export_warc, WARC_HELP)
     warc.add_argument("--latest", action="store_true", help="only the latest version of each page")
     _add_target(warc)
@@ -70,7 +70,7 @@ def _export_urls(options: argparse.Namespace) -> int:
 
 def _export_warc(options: argparse.Namespace) -> int:
     if options.to is None and (sys.stdout.isatty() or options.json):
-        raise UsageError("a WARC file is binary: add --to FILE.warc.gz")
+        raise UsageError("a WARC file is binary: write it to a file with --to FILE.warc.gz")
     folder = data_folder(options)
     with ProgressLine("exported", quiet=options.json) as progress, _open_target(options.to) as out:
         if options.latest:

@@ -7,13 +7,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.net.ipc import Request
-from vedette.cli.data_folder import crawl_settings, print_note
-from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_patience_option
+from vedette.cli.data_folder import crawl_settings, execute, format_done, open_cluster, print_note
+from vedette.cli.options import (
+    add_cluster_option,
+    add_data_options,
+    add_fetch_options,
+    add_output_options,
+    add_patience_option,
+)
 from vedette.cli.output import format_bytes, sanitize
 from vedette.config import parse_duration
 from vedette.discover.urls.scope import SiteIndex, find_refusal, find_site
@@ -22,13 +28,18 @@ from vedette.model import is_robots_url, origin_of
 from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.processes.run import find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
+from vedette.web.commands.commands import FetchNow
 from vedette.web.commands.rule_text import parse_web_url
+
+if TYPE_CHECKING:
+    from vedette.runtime.cluster.client import ClusterClient
 
 DESCRIPTION = """\
 Fetch pages now: each goes to the front of its host's queue and is fetched as
-soon as the host's delay allows. A running "vedette up" does the work; otherwise
-this command does. You can fetch a robots.txt, too: pages that it now allows are
-fetched, and pages that it now disallows leave the index when they are next due.
+soon as the host's delay allows. If "vedette up" is running, it fetches them;
+otherwise, this command does. You can also fetch a robots.txt file: pages that
+it now allows are fetched, and pages that it now disallows are removed from the
+index when they are next due.
 
   vedette fetch https://example.org/news/ https://example.org/about
   vedette fetch https://example.org/robots.txt
@@ -39,13 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette fetch``."""
     parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL on a site in the data folder")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
-    add_patience_option(parser, "how long to wait for hosts that are not free yet")
+    add_patience_option(parser, "how long to wait for hosts that are still busy")
     add_fetch_options(parser)
     add_data_options(parser)
+    add_cluster_option(parser)
     add_output_options(parser)
 
 
 POLL_INTERVAL_S = 0.1
+CLUSTER_POLL_INTERVAL_S = 0.5
 COORDINATOR_TIMEOUT_S = 30.0
 
 UrlStatus = dict[str, Any]
@@ -53,6 +66,8 @@ UrlStatus = dict[str, Any]
 
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette fetch``: request the URLs, wait for them and print the results."""
+    if (cluster := open_cluster(options)) is not None:
+        return _fetch_in_cluster(options, cluster)
     settings = crawl_settings(options)
     urls = list(dict.fromkeys(parse_web_url(text) for text in options.urls))
     wish = _FetchRequest(settings.folder, urls, parse_duration(options.patience))
@@ -66,6 +81,50 @@ def run(options: argparse.Namespace) -> int:
     results = wish.results()
     print(json.dumps({"urls": results}) if options.json else "\n".join(map(_format_result, results)))
     return 0 if all(one["standing"] == "fetched" for one in results) else 1
+
+
+def _fetch_in_cluster(options: argparse.Namespace, cluster: "ClusterClient") -> int:
+    """Request URLs from the shards that own their hosts, and wait until each was fetched again."""
+    urls = tuple(dict.fromkeys(parse_web_url(text) for text in options.urls))
+    before = {url: cluster.sites.explain_url(url) for url in urls}
+    started_s = time.monotonic()
+    done = execute(options, FetchNow(urls))
+    if options.no_wait:
+        print(json.dumps(done) if options.json else format_done(done))
+        return 0
+    results: dict[str, UrlStatus] = {}
+    until_s = started_s + parse_duration(options.patience)
+    while len(results) < len(urls) and time.monotonic() < until_s:
+        time.sleep(CLUSTER_POLL_INTERVAL_S)  # shards respond, but do not call back
+        for url in (url for url in urls if url not in results):
+            info = cluster.sites.explain_url(url)
+            if _has_new_outcome(before[url], info):
+                results[url] = _build_result(url, before[url], info, time.monotonic() - started_s)
+    for url in (url for url in urls if url not in results):
+        row = {"standing": "waiting", "why": "it is still waiting for its host"}
+        results[url] = {"url": url, "known_as": before[url]["known_as"], "seconds": time.monotonic() - started_s, **row}
+    rows = [results[url] for url in urls]
+    print(json.dumps({"urls": rows}) if options.json else "\n".join(map(_format_result, rows)))
+    return 0 if all(row["standing"] == "fetched" for row in rows) else 1
+
+
+def _has_new_outcome(before: UrlStatus, info: UrlStatus) -> bool:
+    """Check whether a URL was fetched, or has failed, since it was explained before."""
+    known = info["known"] or {}
+    if known.get("standing") in {"refused", "failed"}:
+        return bool(known.get("ended_s") != (before["known"] or {}).get("ended_s"))
+    return bool(info["page"] and info["page"]["fetched_s"] != (before["page"] or {}).get("fetched_s"))
+
+
+def _build_result(url: str, before: UrlStatus, info: UrlStatus, seconds: float) -> UrlStatus:
+    """Build what is printed of a fetched URL from its explanations before and after."""
+    known, page = info["known"], info["page"]
+    row = {"url": url, "known_as": info["known_as"], "had": before["page"] is not None, "seconds": round(seconds, 2)}
+    if known["standing"] in {"refused", "failed"} or page is None:
+        return {**row, "standing": known["standing"], "why": known["why"]}
+    about = {name: page[name] for name in ("status", "title", "location")}
+    changed = page["changed_s"] == page["fetched_s"]
+    return {**row, "standing": "fetched", **about, "changed": changed, "body_bytes": page["bytes"]}
 
 
 @dataclass(slots=True)
@@ -132,7 +191,7 @@ class _FetchRequest:
 
 def _print_submitted(options: argparse.Namespace, wish: _FetchRequest, *, running: bool) -> int:
     if not running:
-        raise UsageError('no crawl is running that could fetch it later: drop --no-wait, or start "vedette up" first')
+        raise UsageError('--no-wait needs a running crawl: drop it, or start "vedette up" first')
     rows = [{"url": one["url"], "known_as": one["known_as"]} for one in wish.requested]
     print(json.dumps({"urls": rows}) if options.json else "\n".join(f"queued: {row['known_as']}" for row in rows))
     return 0
@@ -163,11 +222,9 @@ def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
         return next(row for row in rows if row.site.start == site.start)
     paused = find_site(url, [row.site for row in rows])
     if paused is not None:
-        raise SiteError(
-            f'{url} belongs to {paused.start}, which is paused; to resume it: "vedette sites resume {paused.start}"'
-        )
+        raise SiteError(f'{url} belongs to {paused.start}, which is paused: run "vedette sites resume {paused.start}"')
     why = find_refusal(url, [row.site for row in rows])
-    raise SiteError(f'{url} is {why}; to add a site: "vedette sites add {origin_of(url)}/"')
+    raise SiteError(f'{url} is {why}; add a site with "vedette sites add {origin_of(url)}/"')
 
 
 @dataclass(slots=True)

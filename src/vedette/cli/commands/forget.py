@@ -17,8 +17,8 @@ from vedette.errors import UsageError
 from vedette.text import split_words
 
 DESCRIPTION = """\
-Delete recorded searches: those for one query, those of one visitor (by the
-visitor hash on the privacy page), those before a day, or all of them. This
+Delete recorded searches: all of them, or only those for a query, by a visitor
+(use the visitor hash shown on the privacy page), or before a given day. This
 cannot be undone. Existing backups are not changed.
 
   vedette forget --query "time off"
@@ -29,9 +29,9 @@ cannot be undone. Existing backups are not changed.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette forget``."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--query", metavar="QUERY", help="searches with these words; case and accents do not matter")
-    what.add_argument("--visitor", metavar="MARK", help="searches of the visitor with this hash")
-    what.add_argument("--before", metavar="DATE", help="everything before this day, such as 2026-01-31")
+    what.add_argument("--query", metavar="QUERY", help="searches with these words, ignoring case and accents")
+    what.add_argument("--visitor", metavar="MARK", help="searches by the visitor with this hash")
+    what.add_argument("--before", metavar="DATE", help="searches before this day, such as 2026-01-31")
     what.add_argument("--all", action="store_true", help="everything, including imported queries")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_data_options(parser)
@@ -67,12 +67,12 @@ def _parse_deletion(options: argparse.Namespace) -> _Deletion:
     if options.query is not None:
         words = " ".join(split_words(options.query))
         if not words:
-            raise UsageError(f'"{sanitize(options.query, 100)}" has no words: pass the query to forget')
+            raise UsageError(f'"{sanitize(options.query, 100)}" has no words: pass a query with at least one word')
         return _Deletion(f'every search for "{sanitize(words)}", its clicks, and its counts', {"words": words})
     if options.visitor is not None:
         mark = options.visitor.strip().lower()
         if not _VISITOR_HASH.fullmatch(mark):
-            raise UsageError(f'"{sanitize(mark, 100)}" is not a visitor hash: the privacy page shows visitors theirs')
+            raise UsageError(f'"{sanitize(mark, 100)}" is not a visitor hash; visitors find theirs on the privacy page')
         return _Deletion(f"every search and click of the visitor {mark}", {"visitor": mark})
     if options.before is not None:
         return _Deletion(
@@ -86,7 +86,7 @@ def _parse_day_s(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f'"{sanitize(text, 100)}" is not a date: use one such as 2026-01-31') from None
+        raise UsageError(f'"{sanitize(text, 100)}" is not a date: use YYYY-MM-DD, for example 2026-01-31') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -26,9 +26,9 @@ from vedette.version import __version__
 STANDARD_INPUT = Path("-")
 
 URLS_HELP = """\
-Import files with one URL per line ("-" for standard input). URLs that belong to
-a site in the data folder are queued, even if they failed before. Nothing else
-can use the data folder during the import.
+Import files with one URL per line ("-" for standard input). URLs that belong
+to a site in the data folder are queued, even if they failed before. Nothing
+else can use the data folder during the import.
 
   vedette import urls list.txt
 """
@@ -73,7 +73,7 @@ def _run_import(take: Callable[[Importer, Path], None], options: argparse.Namesp
     _check_readable(options.files)
     folder = data_folder(options)
     if check_format(folder) is None:
-        raise UsageError(f'{folder} is not a data folder; to create one with a site: "vedette sites add SITE"')
+        raise UsageError(f'{folder} is not a data folder; create one by adding a site: run "vedette sites add SITE"')
     with explain_errors(folder), open_for_write(folder, time.time()) as state:
         importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), load_config(options).crawl.max_page_bytes)
         for path in options.files:
@@ -103,7 +103,7 @@ def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:
         numbers["damaged"] = summary.damage_count
         print(json.dumps({**numbers, "passed_over": dict(sorted(summary.skipped.items())), "damage": summary.damage}))
     else:
-        again = f", {format_number(summary.revived)} failed ones to retry" if summary.revived else ""
+        again = f", {format_count(summary.revived, 'failed URL')} to retry" if summary.revived else ""
         print(f"{format_count(summary.pages, 'page')} imported, {format_count(summary.urls, 'new URL')}{again}.")
         if summary.skipped:
             print(f"Skipped: {format_counts(summary.skipped)}.")

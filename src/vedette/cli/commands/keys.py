@@ -17,8 +17,9 @@ from vedette.web.auth.keys import SECRET_BYTES, Key, create_key
 from vedette.web.commands.commands import CreateKey, RevokeKey
 
 DESCRIPTION = """\
-Manage keys for users and programs. A key is shown once, when you create it;
-only its digest is stored. A running "vedette up" applies changes immediately.
+Manage keys for users and programs. A key is only shown once, when you create
+it; only its digest is stored. A running "vedette up" applies changes
+immediately.
 
   vedette keys create wiki --scope search,private --rate 60/min
   vedette keys create shop --site shop.example.org/help/
@@ -29,9 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette keys`` and their options."""
     inner = add_subcommands(parser)
     create = add_folder_subcommand(inner, "create", "create a key and show it once", _create)
-    create.add_argument("name", metavar="NAME", help="who uses the key; sites list their readers by this name")
     create.add_argument(
-        "--scope", metavar="SCOPES", default="search", help="one or more of search, private, admin (default: search)"
+        "name",
+        metavar="NAME",
+        help="the name of the person or program that uses the key; to grant "
+        "access to a private site, add this name to the site's readers",
+    )
+    create.add_argument(
+        "--scope",
+        metavar="SCOPES",
+        default="search",
+        help="comma-separated scopes: search, private, admin (default: search)",
     )
     create.add_argument("--rate", metavar="RATE", help="the key's rate limit, such as 60/min; 0 for no limit")
     create.add_argument(

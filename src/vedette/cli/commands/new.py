@@ -15,23 +15,27 @@ from vedette.web.api.responses import format_iso_time
 from vedette.web.public.new_page_ports import ItemBatch, describe_source, item_to_json
 
 DESCRIPTION = """\
-List new pages, oldest first, each once. The first crawl of a site reports
-nothing; pages found later are new, unless they only moved or are copies of
+List new pages, oldest first. Pages found during a site's first crawl are not
+listed. Pages found later are new unless they have only moved or are copies of
 other pages.
 
   vedette new --follow
-  vedette new --watch harbour --since 4711 --json
+  vedette new --watch harbor --since 4711 --json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette new``."""
     parser.add_argument("--watch", metavar="NAME", default="", help="only pages that match this watch")
-    parser.add_argument("--since", metavar="CURSOR", help="only pages after this one (default: show the latest)")
-    parser.add_argument("-n", metavar="N", type=int, default=20, help="how many to list at most (default: 20)")
-    parser.add_argument("--follow", action="store_true", help="keep listing new pages as they arrive, until Ctrl-C")
+    parser.add_argument(
+        "--since", metavar="CURSOR", help="only pages after the one with this number (default: show the latest)"
+    )
+    parser.add_argument("-n", metavar="N", type=int, default=20, help="list at most N entries (default: 20)")
+    parser.add_argument(
+        "--follow", action="store_true", help="keep listing new pages as they arrive until you press Ctrl-C"
+    )
     add_data_options(parser)
-    add_output_options(parser, "print one JSON object; with --follow, one per page and line")
+    add_output_options(parser, "print one JSON object; with --follow, one line per page")
 
 
 POLL_INTERVAL_S = 0.5
@@ -48,7 +52,9 @@ def run(options: argparse.Namespace) -> int:
         allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
     if options.watch and not news.has_alert(options.watch):
-        raise UsageError(f'there is no watch "{options.watch}"; to list them: {format_command("watch list", options)}')
+        raise UsageError(
+            f'there is no watch "{options.watch}"; for a list, run {format_command("watch list", options)}'
+        )
     batch = _first_batch(news, since, options, allowed)
     if options.follow:
         return _follow(news, batch, options, allowed)

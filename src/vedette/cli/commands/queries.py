@@ -24,8 +24,8 @@ from vedette.learn.workload import Workload, build_workload
 from vedette.timeutil import DAY_S
 
 DESCRIPTION = """\
-See what people search for, as far back as searches are kept
-(serve.keep_slates_days), and import queries. Searches by programs are left out.
+See what people search for, and import queries. Searches are kept for
+serve.keep_slates_days days. Searches by bots are excluded.
 
   vedette queries list --days 30
   vedette queries import queries.tsv
@@ -37,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inner = add_subcommands(parser)
     for name, purpose, list_counts in (
         ("list", "list the most frequent queries", EventReader.list_top_queries),
-        ("empty", "list the most frequent queries without results", EventReader.list_empty_queries),
+        ("empty", "list the most frequent queries that had no results", EventReader.list_empty_queries),
     ):
         counted = add_folder_subcommand(inner, name, purpose, partial(_print_counts, list_counts))
         _add_limit(counted)
         counted.add_argument(
-            "--days", metavar="N", type=_parse_whole, default=7, help="count the last N days (default: 7)"
+            "--days", metavar="N", type=_parse_whole, default=7, help="cover the last N days (default: 7)"
         )
     _add_limit(
         add_folder_subcommand(
@@ -50,9 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     )
     add_folder_subcommand(inner, "drift", "show whether the mix of queries has shifted", _show_drift)
-    load = add_folder_subcommand(inner, "import", "import queries from elsewhere, one per line", _import)
+    load = add_folder_subcommand(inner, "import", "import queries from another system, one per line", _import)
     load.add_argument(
-        "file", metavar="FILE", type=Path, help="queries, with tab-separated counts and dates if known, or JSON lines"
+        "file",
+        metavar="FILE",
+        type=Path,
+        help="a file with one query per line, with an optional tab-separated count and date, or JSON lines",
     )
     add_folder_subcommand(inner, "drop-imported", "delete all imported queries", _drop_imported)
 
@@ -61,9 +64,7 @@ run = require_subcommand
 
 
 def _add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--n", metavar="N", type=_parse_whole, default=20, help="how many to list at most (default: 20)"
-    )
+    parser.add_argument("--n", metavar="N", type=_parse_whole, default=20, help="list at most N entries (default: 20)")
 
 
 def _parse_whole(text: str) -> int:

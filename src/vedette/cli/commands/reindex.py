@@ -12,9 +12,9 @@ from vedette.cli.progress import ProgressLine
 from vedette.runtime.indexing.indexer import rebuild
 
 DESCRIPTION = """\
-Rebuild the index from state and archive. The old index answers searches until
-the new one is complete, so you can do this while "vedette up" runs, and you can
-interrupt it.
+Rebuild the index from the state and the archive. The old index answers
+searches until the new one is complete, so you can run this command while
+"vedette up" is running, and you can safely interrupt it.
 
   vedette reindex
 """

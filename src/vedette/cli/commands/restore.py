@@ -10,7 +10,7 @@ from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.progress import ProgressLine
 
 DESCRIPTION = """\
-Create a data folder from a backup. The folder must not exist or must be empty:
+Create a data folder from a backup. The folder must be empty or not exist yet;
 nothing is overwritten. The next "crawl" or "up" continues from there.
 
   vedette restore backups/monday --data vedette-data
@@ -19,7 +19,7 @@ nothing is overwritten. The next "crawl" or "up" continues from there.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette restore``."""
-    parser.add_argument("backup", metavar="BACKUP", type=Path, help="a folder that vedette backup wrote")
+    parser.add_argument("backup", metavar="BACKUP", type=Path, help="a folder written by vedette backup")
     add_data_options(parser)
     add_output_options(parser)
 

@@ -8,19 +8,26 @@ from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.search_store import RuleRow
-from vedette.cli.data_folder import data_folder, execute_and_print, format_command, read_exported_file
-from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
+from vedette.cli.data_folder import (
+    data_folder,
+    execute_and_print,
+    format_command,
+    open_cluster,
+    read_exported_file,
+)
+from vedette.cli.options import add_cluster_options, add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import sanitize
 from vedette.errors import UsageError
 from vedette.web.commands.commands import AddRules, RemoveRules, Rule, RuleKind
 from vedette.web.commands.rule_text import format_rules, parse_rule, parse_rules
 
 DESCRIPTION = """\
-Rules for results. For single queries: synonyms, pages to show first, and pages
-to hide. For all queries: domains to block (neither shown nor fetched), to raise
-or to lower, and pages to conceal. Changes apply within seconds and survive
-recrawls, imports and reindexing. Queries are compared by their words: case,
-accents and punctuation do not matter.
+Manage rules for results. For a single query, you can add synonyms and choose
+pages to show first or to hide. For all queries, you can block domains (so that
+they are neither shown nor fetched), raise or lower their rank, and conceal
+pages. Changes take effect within seconds and survive recrawls, imports and
+reindexing. Rules match queries by their words, ignoring case, accents and
+punctuation.
 
   vedette rules synonym k8s kubernetes
   vedette rules pin "time off" https://intranet.example.org/holidays
@@ -48,24 +55,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("query", metavar="QUERY", help="the whole query, in quotes")
         one.add_argument("url", metavar="URL", help="the page")
     of_domain: dict[RuleKind, str] = {
-        "block": "neither show nor fetch pages of a domain",
-        "raise": "rank pages of a domain higher",
-        "lower": "rank pages of a domain lower",
+        "block": "exclude a domain from results and crawls",
+        "raise": "rank pages from a domain higher",
+        "lower": "rank pages from a domain lower",
     }
     for kind, purpose in of_domain.items():
         one = add_folder_subcommand(inner, kind, purpose, partial(_add_global_rule, kind))
-        one.add_argument("value", metavar="DOMAIN", help="the domain; its subdomains are included")
+        one.add_argument("value", metavar="DOMAIN", help="the domain, including its subdomains")
     purpose = "hide a page, or all pages under a prefix, for every query"
     conceal = add_folder_subcommand(inner, "conceal", purpose, partial(_add_global_rule, "conceal"))
-    conceal.add_argument("value", metavar="URL", help="the page; * at the end matches all pages with this prefix")
-    remove = add_folder_subcommand(inner, "remove", "remove a rule", _remove)
-    remove.add_argument("kind", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
-    remove.add_argument("words", metavar="WORD", nargs="+", help="the arguments that the rule was added with")
-    add_folder_subcommand(inner, "export", "write all rules as TOML, for import", _export)
-    load = add_folder_subcommand(inner, "import", "add the rules from a file that export wrote", _import)
-    load.add_argument(
-        "file", metavar="FILE", type=Path, help="TOML with one [[rule]] table per rule; - for standard input"
+    conceal.add_argument(
+        "value", metavar="URL", help="the page's URL; end it with * to match all URLs with this prefix"
     )
+    remove = add_folder_subcommand(inner, "remove", "remove a rule", _remove)
+    remove.add_argument("kind", metavar="KIND", choices=KINDS, help=f"the kind of rule: {', '.join(KINDS)}")
+    remove.add_argument("words", metavar="WORD", nargs="+", help="the arguments used to add the rule")
+    add_folder_subcommand(inner, "export", "write all rules as TOML, for import", _export)
+    load = add_folder_subcommand(inner, "import", "add rules from a file written by export", _import)
+    load.add_argument(
+        "file", metavar="FILE", type=Path, help="a TOML file with one [[rule]] table per rule, or - for standard input"
+    )
+    add_cluster_options(inner)
 
 
 run = require_subcommand
@@ -118,6 +128,9 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _load_rules(options: argparse.Namespace) -> list[RuleRow]:
+    if (cluster := open_cluster(options)) is not None:
+        stored = cluster.sites.list_rules()
+        return [RuleRow(one.rule.kind, one.rule.query, one.rule.value, one.added_s) for one in stored]
     with open_state_reader(data_folder(options)) as view:
         return view.store.list_search_rules()
 

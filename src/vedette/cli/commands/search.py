@@ -30,8 +30,8 @@ from vedette.web.api.search import slate_to_json
 from vedette.web.formatting import build_score_rows
 
 DESCRIPTION = """\
-Search the index, best results first. The data folder is yours, so private sites
-are included. Exits with code 1 if nothing is found.
+Search the index and list the best results first. Results include pages from
+private sites. Exits with code 1 if nothing is found.
 
   vedette search consumer lag
   vedette search '"consumer lag" -kafka' --site docs.example.org/ops/ --why
@@ -44,14 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         metavar="WORDS",
         nargs="+",
-        help="the query, as in the search box; use single quotes around quotes and operators",
+        help="the query, as in the search box; put it in single quotes if it contains quotes or operators",
     )
     parser.add_argument("--n", metavar="N", help="results per page (default: 10)")
-    parser.add_argument("--page", metavar="N", help="the page of results (default: 1)")
+    parser.add_argument("--page", metavar="N", help="the page of results to show (default: 1)")
     parser.add_argument("--site", metavar="HOST", help="only this host, or a path prefix on it")
     parser.add_argument("--type", metavar="TYPE", help="only this file type, such as pdf")
     parser.add_argument("--lang", metavar="CODE", help="only this language, such as de")
-    parser.add_argument("--after", metavar="DATE", help="only pages dated this day or later, such as 2026-01-31")
+    parser.add_argument("--after", metavar="DATE", help="only pages dated on or after this day, such as 2026-01-31")
     parser.add_argument("--before", metavar="DATE", help="only pages dated before this day")
     parser.add_argument("--why", action="store_true", help="explain the rank of each result")
     add_data_options(parser)
@@ -93,6 +93,8 @@ def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
 
 def _note_lines(slate: Slate) -> Iterator[str]:
     yield from (_clean_text(note, MAX_URL_LENGTH) for note in slate.notes)
+    if slate.corrected:
+        yield _clean_text(slate.correction_note, MAX_URL_LENGTH)
     if slate.suggestion:
         yield f"Did you mean: {_clean_text(slate.suggestion, MAX_TITLE_LENGTH)}"
     if slate.relaxed and slate.results:
@@ -106,7 +108,8 @@ def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator
     facts = [f"fetched {format_relative_time(result.fetched_s, now_s)}"]
     facts += [format_iso_time(result.date_s)[:10]] if result.date_s is not None else []
     facts += [f"{result.similar} similar"] if result.similar else []
-    facts += [f"newest of {result.versions + 1} versions"] if result.versions else []
+    facts += [f"version {result.version}"] if result.version and result.versions else []
+    facts += [format_count(result.versions, "other version")] if result.versions else []
     facts += [_clean_text(result.note, MAX_TITLE_LENGTH)] if result.note else []
     yield " · ".join(facts)
     if result.snippet.text:

@@ -2,16 +2,25 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.crawl_store.reader import SiteCount, open_state_reader
 from vedette.adapters.crawl_store.unlisted_host_store import UnlistedHostRow, build_host_filter
 from vedette.adapters.net.dns import resolve_host
-from vedette.cli.data_folder import data_folder, execute, execute_and_print, format_command, read_exported_file
+from vedette.cli.data_folder import (
+    data_folder,
+    execute,
+    execute_and_print,
+    format_command,
+    open_cluster,
+    read_exported_file,
+)
 from vedette.cli.options import (
     Subparsers,
+    add_cluster_options,
     add_folder_subcommand,
     add_scope_options,
     add_subcommands,
@@ -31,6 +40,7 @@ from vedette.discover.urls.scope import read_site
 from vedette.errors import SiteError, UsageError
 from vedette.model import Failure, Site, origin_of
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
+from vedette.web.console.ports.sites import UnlistedHost
 
 MAX_OFFERED = 1000
 
@@ -47,7 +57,7 @@ applies changes immediately; otherwise they take effect when you start it.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette sites`` and their options."""
     inner = add_subcommands(parser)
-    add_folder_subcommand(inner, "list", "list all sites, with their pages and known URLs", _list)
+    add_folder_subcommand(inner, "list", "list all sites with their numbers of pages and known URLs", _list)
     _add_parser_for_add(inner)
     _add_set_command(inner)
     for name, purpose in (
@@ -55,17 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("resume", "resume a paused site"),
     ):
         _add_site_argument(add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause")))
-    remove = add_folder_subcommand(inner, "remove", "stop crawling a site; its pages stay", _remove)
+    remove = add_folder_subcommand(inner, "remove", "stop crawling a site but keep its pages", _remove)
     _add_site_argument(remove)
     remove.add_argument("--with-pages", action="store_true", help="also delete the site's pages")
     add_folder_subcommand(inner, "export", "write all sites as TOML, for import", _export)
-    load = add_folder_subcommand(inner, "import", "add or update sites from a file that export wrote", _import)
+    load = add_folder_subcommand(inner, "import", "add or update sites from a file written by export", _import)
     load.add_argument(
-        "file", metavar="FILE", type=Path, help="TOML with one [[site]] table per site; - for standard input"
+        "file", metavar="FILE", type=Path, help="a TOML file with one [[site]] table per site, or - for standard input"
     )
-    purpose = "list hosts that pages link to but no site covers"
+    purpose = "list hosts that your pages link to but that are not part of any site"
     offered = add_folder_subcommand(inner, "offered", purpose, _list_unlisted_hosts)
-    offered.add_argument("--limit", metavar="N", type=_parse_limit, default=20, help="how many to list (default: 20)")
+    offered.add_argument("--limit", metavar="N", type=_parse_limit, default=20, help="list at most N (default: 20)")
+    add_cluster_options(inner)
 
 
 run = require_subcommand
@@ -75,49 +86,53 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     parser = add_folder_subcommand(inner, "add", "add a site", _add)
     _add_site_argument(parser)
     add_scope_options(parser)
-    parser.add_argument("--delay", metavar="TIME", help="pause after each response from the site's hosts, such as 2s")
+    parser.add_argument(
+        "--delay", metavar="TIME", help="how long to pause after each response from the site's hosts, such as 2s"
+    )
     parser.add_argument("--hours", metavar="SPANS", help="fetch only at these times (UTC), such as 22:00-06:00")
     parser.add_argument(
         "--busy-hours",
         metavar="SPANS",
-        help="hours when a fetch costs more (UTC), with a factor, such as 08:00-18:00x3",
+        help="hours (UTC) when fetching costs more, and by what factor, such as 08:00-18:00x3",
     )
-    parser.add_argument("--bytes-per-s", metavar="SIZE", help="average bandwidth limit, such as 100kB")
-    parser.add_argument("--allow-private", action="store_true", help="the site's hosts may have private addresses")
+    parser.add_argument("--bytes-per-s", metavar="SIZE", help="average bandwidth limit per second, such as 100kB")
+    parser.add_argument("--allow-private", action="store_true", help="allow private addresses for the site's hosts")
     parser.add_argument(
         "--ignore-robots",
         metavar=OWNERSHIP_PHRASE,
-        help=f"ignore the site's robots.txt; to confirm that the site is yours, use {OWNERSHIP_PHRASE}",
+        help=f"ignore the site's robots.txt; pass {OWNERSHIP_PHRASE} to confirm that you own it",
     )
     parser.add_argument(
-        "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers to send to this site only"
+        "--secrets",
+        metavar="PLACE",
+        help="where to read headers that are only sent to this site: env:NAME or file:PATH",
     )
     parser.add_argument(
         "--change",
         metavar="RULE",
-        help="what counts as a change of a page: queries (the default), main, text, bytes or links",
+        help="what counts as a change to a page: queries (the default), main, text, bytes or links",
     )
     parser.add_argument(
         "--overrule",
         metavar="NAMES",
-        help="automatic judgments to ignore, separated by commas: trap, copy, missing, script, empty, thin, spam",
+        help="comma-separated automatic judgments to ignore: trap, copy, missing, script, empty, thin, spam",
     )
     parser.add_argument(
         "--readers",
         metavar="NAMES",
-        help="who may find the site's pages if they are fetched with secrets: names of keys or users, separated by "
-        "commas; * for everyone with a name",
+        help="who can find the site's pages if they are fetched with credentials: key or user names, separated by "
+        "commas, or * for any signed-in user",
     )
     parser.add_argument(
         "--share",
         metavar="PART",
-        help="the site's share of crawl.budget, such as 20%%; more only if other sites leave some",
+        help="the site's share of crawl.budget, such as 20%%; it gets more only if other sites leave some unused",
     )
     parser.add_argument(
         "--promise",
         metavar="PLACE=TIME",
         action="append",
-        help="fetch this source at least this often at any price, such as /news=15min (may be repeated)",
+        help="fetch this source at least this often, regardless of cost, such as /news=15min (may be repeated)",
     )
     parser.add_argument(
         "--sitemap",
@@ -133,7 +148,7 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     parser.add_argument(
         "--render-from",
         metavar="HOSTS",
-        help="other hosts that rendered pages may load from, separated by commas",
+        help="comma-separated list of other hosts that rendered pages may load from",
     )
 
 
@@ -144,8 +159,8 @@ def _add_set_command(inner: Subparsers) -> None:
         "changes",
         metavar="KEY=VALUE",
         nargs="+",
-        help="such as delay=5s; an empty value restores the default; include, exclude, drop_parameters, promise "
-        "and sitemap may be repeated",
+        help="a setting and its new value, such as delay=5s; an empty value restores the default. include, exclude, "
+        "drop_parameters, promise and sitemap may be repeated",
     )
 
 
@@ -160,9 +175,7 @@ def _parse_limit(text: str) -> int:
 
 
 def _list_unlisted_hosts(options: argparse.Namespace) -> int:
-    with open_state_reader(data_folder(options)) as view:
-        sites = [row.site for row in view.store.list_sites()]
-        rows = view.store.list_unlisted_hosts(options.limit, build_host_filter(sites, view.store.list_search_rules()))
+    rows = _load_unlisted_hosts(options)
     if options.json:
         print(json.dumps({"offered": [{**row._asdict(), "add": _add_site_command(row, options)} for row in rows]}))
         return 0
@@ -175,7 +188,27 @@ def _list_unlisted_hosts(options: argparse.Namespace) -> int:
     return 0
 
 
-def _add_site_command(row: UnlistedHostRow, options: argparse.Namespace) -> str:
+def _load_unlisted_hosts(options: argparse.Namespace) -> Sequence[UnlistedHostRow | UnlistedHost]:
+    if (cluster := open_cluster(options)) is not None:
+        return cluster.sites.list_unlisted_hosts(options.limit)
+    with open_state_reader(data_folder(options)) as view:
+        sites = [row.site for row in view.store.list_sites()]
+        return view.store.list_unlisted_hosts(options.limit, build_host_filter(sites, view.store.list_search_rules()))
+
+
+def _load_sites(options: argparse.Namespace) -> list[tuple[Site, bool, SiteCount]]:
+    """Load the sites, whether each is paused, and its numbers of pages and known URLs."""
+    if (cluster := open_cluster(options)) is not None:
+        lines = cluster.sites.list_sites()
+        cluster.check_complete()
+        return [(line.site, line.paused, SiteCount(known=line.known, pages=line.pages)) for line in lines]
+    with open_state_reader(data_folder(options)) as view:
+        rows = view.store.list_sites()
+        counts = view.count_sites([row.site for row in rows])
+    return [(row.site, row.paused, counts[row.site.start]) for row in rows]
+
+
+def _add_site_command(row: UnlistedHostRow | UnlistedHost, options: argparse.Namespace) -> str:
     return format_command(f"sites add https://{row.host}/", options)
 
 
@@ -187,19 +220,17 @@ _VALIDATED_KEYS = frozenset({"scope", "include", "exclude", "change", "overrule"
 
 
 def _list(options: argparse.Namespace) -> int:
-    with open_state_reader(data_folder(options)) as view:
-        rows = view.store.list_sites()
-        counts = view.count_sites([row.site for row in rows]).values()
+    rows = _load_sites(options)
     if options.json:
         sites = [
-            {**_site_to_dict(row.site, paused=row.paused), "known": count.known, "pages": count.pages}
-            for row, count in zip(rows, counts, strict=True)
+            {**_site_to_dict(site, paused=paused), "known": count.known, "pages": count.pages}
+            for site, paused, count in rows
         ]
         print(json.dumps({"sites": sites}))
         return 0
-    for row, count in zip(rows, counts, strict=True):
+    for site, paused, count in rows:
         numbers = f"{format_count(count.pages, 'page')} of {format_count(count.known, 'known URL')}"
-        print(f"{row.site.start}   {'paused, ' if row.paused else ''}{numbers}   {describe_settings(row.site)}")
+        print(f"{site.start}   {'paused, ' if paused else ''}{numbers}   {describe_settings(site)}")
     if not rows:
         print(f"No sites yet. To add one: {format_command('sites add SITE', options)}")
     return 0
@@ -230,9 +261,9 @@ def _preview_site(site: Site) -> dict[str, Any]:
     origin = origin_of(site.start)
     found = resolve_host(origin.host)
     if found.failure is Failure.NAME:
-        addresses = "the resolver knows no such name; check the spelling"
+        addresses = "the host name does not resolve; check the spelling"
     else:
-        addresses = ", ".join(found.addresses) or "the resolver does not answer"
+        addresses = ", ".join(found.addresses) or "the DNS resolver does not respond"
     return {"takes": _describe_scope(site), "host": origin.host, "addresses": addresses, "robots": origin.robots_url}
 
 
@@ -261,12 +292,11 @@ def _remove(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    with open_state_reader(data_folder(options)) as view:
-        rows = view.store.list_sites()
+    rows = [(site, paused) for site, paused, _ in _load_sites(options)]
     if options.json:
-        print(json.dumps({"sites": [_site_to_dict(row.site, paused=row.paused) for row in rows]}))
+        print(json.dumps({"sites": [_site_to_dict(site, paused=paused) for site, paused in rows]}))
     else:
-        print(format_sites((row.site, row.paused) for row in rows), end="")
+        print(format_sites(rows), end="")
     return 0
 
 
@@ -279,7 +309,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _execute_and_print(options: argparse.Namespace, command: Command) -> int:
     folder = data_folder(options)
-    if not (folder / "state.db").exists() and not isinstance(command, ImportSites):
+    if not options.cluster and not (folder / "state.db").exists() and not isinstance(command, ImportSites):
         raise SiteError(
             f'{folder} has no sites yet: add one with "vedette sites add SITE", or choose another folder with --data'
         )

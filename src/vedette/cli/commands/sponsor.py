@@ -11,15 +11,16 @@ from vedette.cli.options import Subparsers, add_folder_subcommand, add_subcomman
 from vedette.cli.output import sanitize
 from vedette.errors import UsageError
 from vedette.runtime.ads.selection import build_settings
-from vedette.runtime.ads.service import FolderAdService
+from vedette.runtime.ads.service import LiveAdService
+from vedette.runtime.ads.storage import FolderAdStorage
 from vedette.web.ads.ports import AdStats, CampaignLine
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
 from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import format_target, parse_ad, parse_advertiser, parse_campaign, parse_target
 
 DESCRIPTION = """\
-Manage sponsored results. They are shown beside the results, in a frame of their
-own, if serve.sponsored = true. The console can undo every change.
+Manage sponsored results. If serve.sponsored is true, they are shown in a
+separate box next to the results. You can undo any change in the console.
 
   vedette sponsor advertiser ann
   vedette sponsor campaign spring --advertiser ann --budget 5.00
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_campaign_commands(inner)
     _add_ad_commands(inner)
     add_folder_subcommand(inner, "list", "list all campaigns and ads", _list)
-    why = add_folder_subcommand(inner, "why", "explain why an ad is shown for a query, or not", _explain)
+    why = add_folder_subcommand(inner, "why", "explain why an ad is or is not shown for a query", _explain)
     why.add_argument("number", metavar="NUMBER", type=int, help="the number of the ad")
     why.add_argument("query", metavar="QUERY", help="the query")
     purpose = "report impressions, clicks and costs for the last 30 days"
@@ -57,7 +58,7 @@ def _add_campaign_commands(inner: Subparsers) -> None:
         help="the name of the key that gives the advertiser access to reports and ads; '' for none",
     )
     who.add_argument(
-        "--budget", metavar="AMOUNT", help="daily limit for all of the advertiser's campaigns; '' for no limit"
+        "--budget", metavar="AMOUNT", help="daily limit across all of the advertiser's campaigns; '' for no limit"
     )
     purpose = "create a campaign, or change its budget and dates"
     campaign = add_folder_subcommand(inner, "campaign", purpose, _save_campaign)
@@ -68,7 +69,7 @@ def _add_campaign_commands(inner: Subparsers) -> None:
     campaign.add_argument("--budget", metavar="AMOUNT", required=True, help="daily budget, such as 5.00")
     campaign.add_argument("--starts", metavar="DAY", default="", help="the campaign's first day, such as 2026-03-01")
     campaign.add_argument("--ends", metavar="DAY", default="", help="the campaign's last day")
-    for name, purpose in (("pause", "stop showing the ads of a campaign"), ("resume", "resume a paused campaign")):
+    for name, purpose in (("pause", "stop showing a campaign's ads"), ("resume", "resume a paused campaign")):
         one = add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause"))
         one.add_argument("name", metavar="NAME", help="the name of the campaign")
 
@@ -83,7 +84,7 @@ def _add_ad_commands(inner: Subparsers) -> None:
         ("url", "the landing page"),
     ):
         more.add_argument(f"--{name}", metavar=name.upper(), required=True, help=purpose)
-    more.add_argument("--bid", metavar="AMOUNT", required=True, help="highest price for a click, such as 0.40")
+    more.add_argument("--bid", metavar="AMOUNT", required=True, help="maximum price per click, such as 0.40")
     for way, purpose in (
         ("exact", "show the ad for exactly this query"),
         ("phrase", "show the ad for queries with these words in this order"),
@@ -98,7 +99,7 @@ def _add_ad_commands(inner: Subparsers) -> None:
             help=f"{purpose} (may be repeated)",
         )
     verdicts: dict[str, tuple[str, AdStatus]] = {
-        "approve": ("approve an ad, so that it can be shown", "approved"),
+        "approve": ("approve an ad so it can be shown", "approved"),
         "revoke": ("stop showing an ad", "revoked"),
     }
     for name, (purpose, status) in verdicts.items():
@@ -170,7 +171,7 @@ def _list(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     told = _open_ads_service(options).explain_ad(options.number, options.query)
     if told is None:
-        raise UsageError(f'there is no ad {options.number}; to list them: "vedette sponsor list"')
+        raise UsageError(f'there is no ad {options.number}; for a list, run "vedette sponsor list"')
     if options.json:
         print(json.dumps(told._asdict()))
         return 0
@@ -214,5 +215,5 @@ def _format_click_rate(figures: AdStats) -> str:
     return f"{figures.clicked} clicked ({figures.rate:.1%}, 95% CI {low:.1%} to {high:.1%}{average})"
 
 
-def _open_ads_service(options: argparse.Namespace) -> FolderAdService:
-    return FolderAdService(crawled_folder(options), build_settings(load_config(options).serve))
+def _open_ads_service(options: argparse.Namespace) -> LiveAdService:
+    return LiveAdService(FolderAdStorage(crawled_folder(options)), build_settings(load_config(options).serve))

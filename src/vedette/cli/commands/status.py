@@ -12,10 +12,11 @@ from shutil import get_terminal_size
 from typing import Any
 
 from vedette.adapters.crawl_store.reader import StateReader, open_state_reader
+from vedette.adapters.crawl_store.request_budget import ExceededLimit, read_exceeded
 from vedette.adapters.crawl_store.status_file import FailingProcess, LiveStatus, read_failing, read_live_status
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.cli.data_folder import data_folder, format_command
+from vedette.cli.data_folder import data_folder, format_command, load_config
 from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.output import (
     format_bytes,
@@ -27,14 +28,16 @@ from vedette.cli.output import (
     sanitize,
 )
 from vedette.model import Failure
+from vedette.runtime.search.meaning import describe_meaning
 from vedette.runtime.search.reputation_store import describe_ranking, load_ranking_status
 from vedette.web.console.ports.monitoring import KIND_LABELS, UNTRUSTED_ADVICE
 from vedette.web.console.ui.scales import format_worth
 
 DESCRIPTION = """\
-Show the state of a crawl: pages, queue, waiting hosts and why they wait, errors
-by kind, sites, archive. If no crawl is running, show what is in the data
-folder. If the crawler is busy, show its last known numbers and their age.
+Show the state of a crawl: pages, queue, waiting hosts and why they are
+waiting, errors by kind, sites and archive. If no crawl is running, show what
+is in the data folder. If the crawler is busy, show the last known numbers and
+how old they are.
 
   vedette status --data vedette-data
 """
@@ -48,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 Status = dict[str, Any]
 MAX_HELD_SITES = 3
+MAX_LIMITS = 3
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,7 +62,9 @@ def run(options: argparse.Namespace) -> int:
         now = {**live.numbers, "age_s": live.age_s} if live and live.numbers else None
         told = {"data": str(folder), "running": live is not None, **_read_state(view, now), "now": now}
         told["failing"] = [one._asdict() for one in read_failing(folder)] if live else []
+        told["exceeded"] = [one._asdict() for one in read_exceeded(folder)] if live else []
         told["index"] = _read_index(folder, view)
+        told["meaning"] = describe_meaning(Generations(folder).folder, load_config(options).serve.embedding_model)
         told["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(told))
     print(json.dumps(told) if options.json else "\n".join(map(_wrap, _status_lines(told, options, live))))
     return 0
@@ -119,6 +125,8 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
             yield f"Waiting   {sanitize(now['trouble'])}"
     for one in told["failing"]:
         yield f"Failing   {sanitize(str(FailingProcess(**one)))}"
+    for one in told["exceeded"][:MAX_LIMITS]:
+        yield f"Limit     {sanitize(str(ExceededLimit(**one)))}; {format_count(one['refused'], 'request')} not sent"
     yield f"Pages     {format_number(told['pages'])} stored{_format_pace(now) if now else ''}"
     waiting, out = format_count(told["urls_waiting"], "URL"), format_number(told["urls_out"])
     yield f"Queue     {waiting} waiting, {out} assigned, {format_number(told['urls_known'])} known"
@@ -131,6 +139,7 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
     yield from _quality_lines(now)
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
+    yield f"Meaning   {sanitize(told['meaning'])}"
     yield from _content_lines(told["reading"])
     has_budget = bool(now and now.get("budget") and now["budget"]["per_s"])
     yield from _held_lines(told["held"], options, has_budget=has_budget)

@@ -13,9 +13,9 @@ from vedette.web.auth.tokens import create_operator_token, hash_secret
 from vedette.web.commands.commands import ReplaceToken
 
 DESCRIPTION = """\
-Manage the operator's token, which opens the console. It is shown once, when it
-is created: at the first start, and here. Only its digest is stored. A new token
-replaces the old one and signs everyone out.
+Manage the operator's token, which lets you sign in to the console. It is only
+shown when it is created, on first start or with this command. Only its digest
+is stored. A new token replaces the old one and signs everyone out.
 
   vedette token new
 """

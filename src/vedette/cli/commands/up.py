@@ -32,7 +32,7 @@ from vedette.cli.progress import Screen
 from vedette.errors import UsageError
 from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.processes.run import check_sites, find_blocked_sites, run_to_end
+from vedette.runtime.processes.run import check_serving, check_sites, find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.commands import AddSite
 from vedette.web.server import bind
@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette up``: add new sites, crawl and serve, show progress and print a summary."""
     settings = replace(crawl_settings(options), forever=True)
+    check_serving(settings.config)
     named = read_sites(options)
     listen = options.listen if options.listen is not None else settings.config.serve.listen
     if settings.folder.exists():

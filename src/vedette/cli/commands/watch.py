@@ -19,10 +19,11 @@ from vedette.web.console.ports.alerts import AlertLine, SentMessage
 
 DESCRIPTION = """\
 Manage watches, which report new pages. Each watch has a feed
-(/new.atom?watch=NAME) and can have a webhook, which gets a signed message for
-every new page that matches. "vedette new --watch NAME" lists the same pages.
+(/new.atom?watch=NAME) and can have a webhook, which receives a signed message
+for every new page that matches. "vedette new --watch NAME" lists the same
+pages.
 
-  vedette watch add harbour --site news.example.org/local --query "harbour OR port"
+  vedette watch add harbor --site news.example.org/local --query "harbor OR port"
   vedette watch add all --site "*" --webhook https://example.org/hooks/new-pages
 """
 
@@ -31,17 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette watch`` and their options."""
     inner = add_subcommands(parser)
     more = add_folder_subcommand(inner, "add", "watch a site, a path on it, or a query", _add)
-    more.add_argument("name", metavar="NAME", help="the name of the watch, which is part of its feed's URL")
-    more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for all sites")
+    more.add_argument("name", metavar="NAME", help="the name of the watch, which becomes part of its feed's URL")
+    more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on it; * for all sites")
     more.add_argument("--query", metavar="QUERY", default="", help="a search query that new pages must match")
-    more.add_argument("--webhook", metavar="URL", default="", help="a URL that gets a signed message for each new page")
     more.add_argument(
-        "--reader", metavar="NAME", default="", help="also send private pages that this key or user may see"
+        "--webhook", metavar="URL", default="", help="a URL that receives a signed message for each new page"
     )
-    add_folder_subcommand(inner, "list", "list all watches and the state of their last messages", _list)
+    more.add_argument(
+        "--reader", metavar="NAME", default="", help="also send private pages that this key or user can see"
+    )
+    add_folder_subcommand(inner, "list", "list all watches and whether their last messages were delivered", _list)
     for name, purpose, act in (
         ("remove", "remove a watch", _remove),
-        ("test", "send a test message to the webhook and print the outcome", _test),
+        ("test", "send a test message to the webhook and print the result", _test),
     ):
         one = add_folder_subcommand(inner, name, purpose, act)
         one.add_argument("name", metavar="NAME", help="the name of the watch")

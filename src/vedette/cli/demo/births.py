@@ -88,7 +88,7 @@ def format_text(run: BirthsReport) -> str:
         f"in {run.days:g} days. The clock runs {run.speed:g} times as fast as real time, so a second of work here is "
         f"{run.speed / MINUTE_S:.1f} minutes there. Budget: {format_number(run.budget_per_day)} fetches per day."
     )
-    meaning = "Delays in minutes from birth; unreported pages count as later than all. Bootstrap intervals."
+    meaning = "Delays are minutes since publication; unreported pages count as the latest. Bootstrap intervals."
     return "\n".join([about, "", *table, "", meaning])
 
 

@@ -42,10 +42,9 @@ MAX_DAYS = 365
 DESCRIPTION = """\
 Generate a web of a few dozen sites, serve it on loopback addresses, crawl it,
 and search it in your browser. Its clock runs faster than real time, new pages
-appear all the time, and the home page lists the latest. Vedette's own
-documentation is crawled with it as a small real site. Simulated visitors search
-along with you, so that there are searches and clicks to look at. Nothing leaves
-the machine.
+keep appearing, and the home page lists the latest ones. Vedette's own
+documentation is crawled too, as a small real site. Simulated visitors search
+and click, so the console has something to show. Nothing leaves the machine.
 
   vedette demo --for 2min
 
@@ -54,8 +53,9 @@ many simulated days with the same budget.
 
   vedette demo --days 30 --report
 
-With --births, measure how soon a webhook gets new pages, compared with polling
-all pages in turn and with polling only sitemaps, with the same budget.
+With --births, measure how quickly new pages are reported to a webhook,
+compared with polling all pages in turn and polling only sitemaps on the same
+budget.
 
   vedette demo --births
 """
@@ -67,7 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for", dest="duration", metavar="TIME", help="stop after this time, such as 120s (default: run until Ctrl-C)"
     )
     parser.add_argument(
-        "--world", metavar="made:SIZE", default="made:small", help="tiny, small, medium or large (default: made:small)"
+        "--world",
+        metavar="made:SIZE",
+        default="made:small",
+        help="made:tiny, made:small, made:medium or made:large (default: made:small)",
     )
     add_listen_options(parser, f"address of the search page and console (default: {LISTEN})")
     parser.add_argument("--seed", type=int, default=1, help="seed of the synthetic web (default: 1)")
@@ -75,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--speed",
         metavar="X",
         type=parse_speed,
-        help="how many times as fast its clock runs (default: 60; with --days 5000, with --births 200)",
+        help="speed of the web's clock, as a multiple of real time (default: 60; with --days 5000; with --births 200)",
     )
     parser.add_argument(
         "--visitors",
@@ -91,12 +94,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--days",
         metavar="N",
         type=parse_days,
-        help="compare refresh policies over N simulated days on a small web of their own",
+        help="compare refresh policies over N simulated days on a small generated web",
     )
     parser.add_argument(
         "--births",
         action="store_true",
-        help="compare ways to find new pages instead, over N days (default: 1) after some hours of learning",
+        help="instead, compare ways to find new pages over N days (default: 1), after a few hours of warm-up",
     )
     parser.add_argument(
         "--report",
@@ -143,7 +146,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--for does not work with --days or --births: drop one of them")
     if options.days is not None and options.world != options.parser.get_default("world"):
         raise UsageError(
-            "--world does not work with --days or --births, which use a web of their own: drop it, or change --seed"
+            "--world does not work with --days or --births, which generate their own web: drop it, or change --seed"
         )
 
     return run_demo(options)
@@ -205,9 +208,7 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vedette-demo-")))
     folder = Path(named)
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(
-            f"--data {named} is not empty, and a demo starts from scratch: choose a folder that does not exist yet"
-        )
+        raise UsageError(f"--data {named} is not empty: the demo needs a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -266,7 +267,7 @@ def _describe_verdict(logs: Sequence[Path], settings: RuntimeSettings) -> str:
     verdicts = [_judge(log, settings) for log in logs]
     requests, hosts = (sum(getattr(each, name) for each in verdicts) for name in ("requests", "hosts"))
     violations = [violation.detail for each in verdicts for violation in each.violations]
-    told = f"By the servers' own log: {format_number(requests)} requests to {format_number(hosts)} hosts"
+    told = f"According to the servers' log: {format_number(requests)} requests to {format_number(hosts)} hosts"
     if not violations:
         return f"{told}, none too soon, none disallowed."
     total = sum(each.total for each in verdicts)

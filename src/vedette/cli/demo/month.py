@@ -128,9 +128,7 @@ def _report_os_errors(to: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or "not a folder"
-        raise UsageError(
-            f"{to}: cannot write a report there ({why}): choose another folder with --report DIR"
-        ) from error
+        raise UsageError(f"cannot write a report to {to} ({why}); choose another folder with --report DIR") from error
 
 
 def _write_atomically(path: Path, text: str) -> None:

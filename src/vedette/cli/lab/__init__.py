@@ -1,1 +1,1 @@
-"""``vedette lab``: run experiments, write reports, serve a synthetic web and judge crawlers."""
+"""``vedette lab``: run experiments, write reports, serve a synthetic web and evaluate crawlers."""

@@ -26,8 +26,14 @@ from vedette.lab.runs.discovery.headlines import compute_headlines
 from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world, split_worlds
 
 PRINT_INTERVAL_S = 5.0
-# The experiment that always runs the crawler's own decisions.
-ALWAYS_LIVE = "refresh"
+# What --as-live means: a separate experiment, the server's charges, or nothing new since every run is as live.
+AS_LIVE = {
+    "discovery": "",
+    "sponsor": "",
+    "order-joined": "default is the crawler's own impact estimator in every run",
+    "ranking": "default and live-… are the server's own modules in every run",
+    "refresh": "every run uses the crawler's own policy runner and price controller",
+}
 
 
 class RunProgress(ProgressBar):
@@ -124,11 +130,9 @@ def run_experiments(options: argparse.Namespace) -> int:
     """Run ``vedette lab run``: run the named experiments; the same command resumes an interrupted run."""
     wanted = _parse_wanted(options)
     plan = build_plan(wanted)
-    if options.as_live and ALWAYS_LIVE in wanted.experiments:
-        print(
-            f"vedette: {ALWAYS_LIVE}: every run uses the crawler's own policy runner and price controller",
-            file=sys.stderr,
-        )
+    for name in wanted.experiments:
+        if options.as_live and AS_LIVE.get(name):
+            print(f"vedette: {name}: {AS_LIVE[name]}", file=sys.stderr)
     jobs = _parse_whole("--jobs", options.jobs) if options.jobs else 0
     for line in plan.skipped:
         print(f"vedette: skipped: {line}", file=sys.stderr)
@@ -164,18 +168,28 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
 
 
 def _parse_wanted(options: argparse.Namespace) -> RunRequest:
-    # Runs by host, or with the crawler's own modules, are separate experiments, named after the other.
-    each = "-per-host" if options.per_host else "-as-live" if options.as_live else ""
-    names = _split_list(options.experiments)
+    # Runs by host, or with the crawler's poller, are separate experiments, named after the other.
+    names, charge = _split_list(options.experiments), options.charge
+    if options.per_host:
+        names = [f"{name}-per-host" for name in names]
+    elif options.as_live:
+        _check_as_live(names)
+        charge = "live"
+        names = [f"{name}-as-live" if name == "discovery" else name for name in names]
     return RunRequest(
-        [name if each == "-as-live" and name == ALWAYS_LIVE else f"{name}{each}" for name in names],
+        names,
         split_worlds(options.world),
         _split_list(options.policies),
         [_parse_budget(text) for text in _split_list(options.budget)],
         _parse_whole("--seeds", options.seeds),
         parse_span(options.begin, options.end),
-        options.charge,
+        charge,
     )
+
+
+def _check_as_live(names: Sequence[str]) -> None:
+    if wrong := [name for name in names if name not in AS_LIVE]:
+        raise UsageError(f"{wrong[0]} can't run --as-live; choose from {', '.join(AS_LIVE)}")
 
 
 def _split_list(text: str) -> list[str]:
@@ -186,7 +200,7 @@ def _parse_budget(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise UsageError(f'"{text}" is not a budget: use numbers above 0, such as 10,100') from error
+        raise UsageError(f'"{text}" is not a budget: use comma-separated numbers above 0, such as 10,50,200') from error
 
 
 def _parse_whole(option: str, text: str) -> int:
@@ -216,7 +230,7 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
     if options.data is not None:
         folder = data_folder(argparse.Namespace(data=options.data or None, config=options.config))
         if check_format(folder) is None:
-            raise UsageError(f"{folder} is not a data folder: with --data, specify the folder that vedette up uses")
+            raise UsageError(f"{folder} is not a data folder: use --data with the folder that vedette up uses")
         places.append(folder / "lab")
     if not places:
         raise UsageError("missing target: use --to DIR, --data DIR for the console, or both")
@@ -224,11 +238,11 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
 
 
 def print_headlines(options: argparse.Namespace) -> int:
-    """Run ``vedette lab headlines``: compare a discovery policy with a rival, both ways of averaging."""
+    """Run ``vedette lab headlines``: compare one discovery policy with another, both ways of averaging."""
     rows = [row for run in options.runs for row in read_run(run).rows]
     found = compute_headlines(rows, options.policy, options.rival)
     if not found:
-        raise UsageError(f"none of these runs of discovery-per-host has both {options.policy} and {options.rival}")
+        raise UsageError(f"none of these discovery-per-host runs has both {options.policy} and {options.rival}")
     if options.json:
         for each in found:
             print(json.dumps(each._asdict()))

@@ -21,7 +21,7 @@ NEARLY_FULL = 1e-3
 
 
 class RateInterval(NamedTuple):
-    """New links an hour at each discovery source, with a 95 % credible interval."""
+    """New links an hour at each discovery source, with a 95% credible interval."""
 
     mean: Floats
     low: Floats

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import xxhash
 
 from vedette.discover.urls.duplicate_rules import (
+    ENDINGS,
     EVERYWHERE,
     INDEX_FILES,
     CopyRule,
@@ -142,6 +143,8 @@ def _diff_paths(one: UrlParts, other: UrlParts, *, said: bool) -> tuple[RuleSubj
     added = long.removeprefix(short)
     if short.endswith("/") and added in INDEX_FILES:
         return (RuleSubject("index", one.host, EVERYWHERE, added),)
+    if added in ENDINGS and not short.endswith("/"):
+        return (RuleSubject("ending", one.host, EVERYWHERE, added),)
     # Servers redirect a folder to its slash, and have pages without an ending beside it, which no slash leads to.
     if added == "/" and not said:
         return (RuleSubject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
@@ -348,12 +351,12 @@ def _follow_origin(origin: str, leads: Mapping[str, str]) -> str:
     return origin
 
 
-# Groups of copies only show what is the same. So for a domain on which copies were seen at all, a few fetched URLs are
-# remembered, and each new one is compared with those of its *slot*: the path without index file, trailing slash and
-# query. URLs of one slot are spellings of one address; if two differ in exactly one respect, they are evidence for or
-# against the rule about it. Slots are chosen by hash, the ``MAX_SLOTS`` smallest of a domain. All spellings of a chosen
-# address are remembered, so partners meet, and the selection is random rather than by the order of the crawl. Two
-# fetches more than ``MAX_GAP_S`` apart may differ because the page changed, and are no evidence.
+# Groups of copies only show what is the same. So for a domain on which copies were seen at all, a few fetched URLs
+# are remembered, and each new one is compared with those of its *slot*: the path without index file, trailing slash,
+# ending and query. URLs of one slot are spellings of one address; if two differ in exactly one respect, they are
+# evidence for or against the rule about it. Slots are chosen by hash, the ``MAX_SLOTS`` smallest of a domain. All
+# spellings of a chosen address are remembered, so partners meet, and the selection is random rather than by the order
+# of the crawl. Two fetches more than ``MAX_GAP_S`` apart may differ because the page changed, and are no evidence.
 
 
 MAX_SLOTS = 32
@@ -403,7 +406,9 @@ class ReferenceUrls:
 def _hash_slot(parts: UrlParts) -> int:
     folder, _, name = parts.path.rpartition("/")
     path = folder if name in INDEX_FILES else parts.path
-    return xxhash.xxh64_intdigest(path.rstrip("/").encode("utf-8", "replace"))
+    path = path.rstrip("/")
+    ending = next((each for each in ENDINGS if path.endswith(each)), "")
+    return xxhash.xxh64_intdigest(path.removesuffix(ending).encode("utf-8", "replace"))
 
 
 def _compare_slot(slots: dict[int, tuple[FetchedUrl, ...]], slot: int, one: FetchedUrl) -> list[Observation]:

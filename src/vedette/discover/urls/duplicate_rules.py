@@ -9,6 +9,10 @@ A rule covers URLs of one host and rewrites one aspect of them:
 - ``slash``: the last slash of a path is dropped or added;
 - ``slashes``: several slashes in a row are one.
 
+An ``ending`` rule rewrites nothing. It says that ``/x.html`` is the page ``/x``, and is skipped once ``/x`` was
+fetched. A server that has both may redirect ``/x`` to a folder of that name, or lack it, so only a page that is there
+stands for the other spelling. For the same reason ``/x`` is never skipped.
+
 The origin comes first, then the rules of the resulting host, until none covers the URL any more; so applying twice
 changes nothing. One in ``CHECK_EVERY`` covered URLs, chosen by its hash, is left as it is: it is fetched anyway, and
 the result shows whether the rules are still valid (``duplicate_evidence``). Rules are plain data, built in the
@@ -24,7 +28,7 @@ from typing import Literal, NamedTuple
 
 import xxhash
 
-Kind = Literal["origin", "parameter", "query", "index", "slash", "slashes"]
+Kind = Literal["origin", "parameter", "query", "index", "slash", "slashes", "ending"]
 
 CHECK_EVERY = 50
 EVERYWHERE = "*"
@@ -32,16 +36,15 @@ MAX_URL_LENGTH = 8192
 MAX_HOST_LENGTH = 260  # of a name, with a port
 MAX_ROUNDS = 4
 _SLASHES = re.compile("//+")
-INDEX_FILES = frozenset(
-    f"{name}.{ending}" for name in ("index", "default") for ending in ("html", "htm", "php", "asp", "aspx", "jsp")
-)
+ENDINGS = (".html", ".htm", ".php", ".asp", ".aspx", ".jsp")
+INDEX_FILES = frozenset(f"{name}{ending}" for name in ("index", "default") for ending in ENDINGS)
 
 
 class RuleSubject(NamedTuple):
     """The subject of a copy rule: the one aspect in which it rewrites URLs of a host.
 
     ``host`` includes its port if one is written. ``where`` is the scheme for an origin, otherwise a folder or ``*``;
-    ``what`` is the resulting origin, a parameter, an index file, ``drop`` or ``add`` of a slash, or nothing.
+    ``what`` is the resulting origin, a parameter, an index file, ``drop`` or ``add`` of a slash, an ending, or nothing.
     """
 
     kind: Kind
@@ -114,7 +117,7 @@ class CopyRules:
         by_host: dict[str, dict[tuple[Kind, str, str], CopyRule]] = {}
         for rule in self.rules:
             kind, host, where, what = rule.subject
-            named = what if kind in {"parameter", "index"} else ""
+            named = what if kind in {"parameter", "index", "ending"} else ""
             by_host.setdefault(host, {})[kind, where, named] = rule
         return by_host
 
@@ -129,8 +132,32 @@ class CopyRules:
         target, covering = self.find_covering(url)
         if not covering:
             return url, None
-        checked = xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) % CHECK_EVERY == 0
-        return (url if checked else target), covering[0]
+        return (url if is_check(url) else target), covering[0]
+
+    def find_bare(self, url: str) -> tuple[str, CopyRule] | None:
+        """Find the URL without its ending that stands for this one once it was fetched, and the rule.
+
+        >>> rule = CopyRule(RuleSubject("ending", "a.example", EVERYWHERE, ".html"), 7, 7)
+        >>> CopyRules((rule,)).find_bare("http://a.example/x.html?y=1")[0]
+        'http://a.example/x?y=1'
+        """
+        for rule in self._list_endings(url):
+            path, mark, query = url.partition("?")
+            bare = path.removesuffix(rule.subject.what)
+            if bare != path and not bare.endswith("/"):
+                return f"{bare}{mark}{query}", rule
+        return None
+
+    def list_ended(self, url: str) -> list[str]:
+        """List the other spellings of a URL, with an ending, that it stands for."""
+        path, mark, query = url.partition("?")
+        ended = [f"{path}{rule.subject.what}{mark}{query}" for rule in self._list_endings(url)]
+        return [] if path.endswith("/") else ended
+
+    def _list_endings(self, url: str) -> list[CopyRule]:
+        start = url.find("://") + 3
+        rules = self._by_host.get(url[start : url.find("/", start)], {})
+        return [rule for (kind, _, _), rule in rules.items() if kind == "ending"]
 
     def find_covering(self, url: str) -> tuple[str, tuple[CopyRule, ...]]:
         """Find the copy rules that cover a URL, in order, and the URL that they lead to, checks aside."""
@@ -161,6 +188,11 @@ class CopyRules:
     def from_json(cls, text: str) -> "CopyRules":
         """Decode the copy rules that ``to_json`` wrote."""
         return cls(tuple(CopyRule(RuleSubject(*row[:4]), *row[4:]) for row in json.loads(text)))
+
+
+def is_check(url: str) -> bool:
+    """Check whether a URL that copy rules cover is fetched anyway, to verify them."""
+    return xxhash.xxh64_intdigest(url.encode("utf-8", "replace")) % CHECK_EVERY == 0
 
 
 _HostRules = Mapping[tuple[Kind, str, str], CopyRule]
@@ -269,5 +301,6 @@ _DESCRIPTIONS: Mapping[Kind, Callable[[RuleSubject], str]] = {
     "query": lambda it: f"the whole query is dropped {_describe_scope(it.where)} on {it.host}",
     "index": lambda it: f"{it.what} is dropped on {it.host}",
     "slashes": lambda it: f"several slashes in a row are one on {it.host}",
+    "ending": lambda it: f"{it.what} makes no difference on {it.host}",
     "slash": lambda it: f"the last slash is {'dropped' if it.what == 'drop' else 'added'} on {it.host}",
 }

@@ -100,8 +100,10 @@ class SiteIndex:
 
     def find_site(self, url: str) -> Site | None:
         """Return the first site whose scope contains the URL."""
-        sites = self._by_domain.get(_find_domain(url), ())
-        return next((site for site in sites if check_scope(url, site) is None), None)
+        for site in self._by_domain.get(_find_domain(url), ()):  # a generator costs more than most of the checks
+            if check_scope(url, site) is None:
+                return site
+        return None
 
     def is_sitemap(self, url: str) -> bool:
         """Check whether the settings of a site name this URL as a sitemap."""
@@ -136,7 +138,7 @@ def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
     if start is None or not _is_fetchable(start):
         raise _build_site_error(text)
     if "@" in _split_url(start)[1]:
-        raise SiteError(f"{_quote_text(text)} contains a user name or password, which are never sent: remove them")
+        raise SiteError(f"{_quote_text(text)} contains a user name or password, which Vedette never sends: remove them")
     site = Site(start, **settings)
     _check_settings(site)
     return replace(site, start=normalize(start, site))
@@ -144,12 +146,12 @@ def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
 
 def _check_settings(site: Site) -> None:
     if site.scope not in _SCOPE_CHECKS:
-        raise SiteError(f"scope {_quote_text(site.scope)} is unknown: choose one of {', '.join(_SCOPE_CHECKS)}")
+        raise SiteError(f"unknown scope {_quote_text(site.scope)}: choose one of {', '.join(_SCOPE_CHECKS)}")
     for pattern in site.include + site.exclude:
         if not pattern.startswith(("/", "*")):
-            raise SiteError(f"pattern {_quote_text(pattern)} matches no path: start it with / or *")
+            raise SiteError(f"pattern {_quote_text(pattern)} does not match any path: start it with / or *")
     if site.change not in _CHANGE_RULES:
-        raise SiteError(f"change {_quote_text(site.change)} is unknown: choose one of {', '.join(_CHANGE_RULES)}")
+        raise SiteError(f"unknown change rule {_quote_text(site.change)}: choose one of {', '.join(_CHANGE_RULES)}")
     for name in site.overrule:
         if name not in _OVERRULES:
             raise SiteError(f"{_quote_text(name)} cannot be overruled: choose from {', '.join(_OVERRULES)}, or none")
@@ -197,6 +199,7 @@ def _split_url(url: str) -> tuple[str, str, str]:
     return scheme, authority, f"/{target}"
 
 
+@lru_cache(maxsize=4096)  # links of a page name few hosts, and each link asks several times
 def _get_host(authority: str) -> str:
     """Return the host of a URL's authority, without credentials and port; an IPv6 address keeps its brackets."""
     name = authority.rpartition("@")[2]
@@ -212,7 +215,12 @@ def _is_below_folder(scheme: str, authority: str, target: str, start: str) -> bo
 
 
 def _is_same_host(_scheme: str, authority: str, _target: str, start: str) -> bool:
-    return _get_host(authority) == _get_host(_split_url(start)[1])
+    return _get_host(authority) == _get_start_host(start)
+
+
+@lru_cache(maxsize=4096)
+def _get_start_host(start: str) -> str:
+    return _get_host(_split_url(start)[1])
 
 
 def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool:
@@ -220,7 +228,7 @@ def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> b
 
     A host with the same ending need not belong to the domain, since parts of it may be public suffixes themselves.
     """
-    host, start_host = _get_host(authority), _get_host(_split_url(start)[1])
+    host, start_host = _get_host(authority), _get_start_host(start)
     domain = _get_domain(start_host)
     return host == start_host or (f".{host}".endswith(f".{domain}") and registrable_domain(host) == domain)
 

@@ -33,6 +33,8 @@ from vedette.engine.coordinator.results import (
     find_retry,
 )
 from vedette.engine.coordinator.robots_cache import has_new_rules, to_event
+from vedette.engine.coordinator.robots_review import RobotsReview
+from vedette.engine.coordinator.shard import WHOLE_WEB, Shard
 from vedette.engine.coordinator.sitemap_guesses import SitemapGuesser
 from vedette.engine.coordinator.state import Admitted, Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
 from vedette.engine.coordinator.trap_filter import HeldBack, TrapFilter
@@ -47,7 +49,7 @@ from vedette.engine.scheduling.spending import SpendingLog
 from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
 from vedette.engine.scheduling.url_selection import UrlSelector
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState
-from vedette.model import Failure, Origin, Refusal, origin_of
+from vedette.model import Failure, Origin, origin_of
 
 
 class Coordinator:
@@ -65,8 +67,10 @@ class Coordinator:
         copies: DuplicateDetector,
         workers: int,
         impact: ImpactEstimates = NO_IMPACT,
+        shard: Shard = WHOLE_WEB,
     ) -> None:
         self.urls, self.store, self.schedule, self.copies = urls, store, schedule, copies
+        self.shard = shard
         self.tally = CrawlCounts()
         self.pages_out = 0
         hosts = self.host_table = HostTable(rules, urls, workers)
@@ -82,7 +86,8 @@ class Coordinator:
         self._redirects = RedirectFollower(hosts, urls, store, states, traps, copies, self.tally, self.normalize_url)
         firsts = self.first_fetches = FirstFetches(rules, store, self.refresher)
         self.spending = SpendingLog(store, hosts, self.refresher.poller)
-        self.parts = PagePartQueue(hosts)
+        self.parts = PagePartQueue(hosts, shard)
+        self._robots_review = RobotsReview(hosts, urls, store, copies)
         self.selector = UrlSelector(hosts, urls, store, states, self.trap_filter, firsts, schedule.witness, impact)
 
     @property
@@ -107,7 +112,7 @@ class Coordinator:
 
         All links of a report are admitted at once, grouped by origin, since each batch has a fixed cost.
         """
-        unseen = drop_known(groups, self.urls)
+        unseen = drop_known(self.shard.keep_own(groups), self.urls)
         if not unseen:
             return Admitted(0, Counter())
         named = Counter(one.source for one in unseen if one.source and not (one.is_refetch and self._is_trap(one.url)))
@@ -151,10 +156,10 @@ class Coordinator:
 
     def add_starts(self, now_s: float) -> None:
         """Admit the start URL of every site into the frontier, and request the sitemaps that its settings name."""
-        for site in self.rules.sites:
+        for site in filter(lambda site: self.shard.owns(site.start), self.rules.sites):
             self.add_urls([site.start], 0, now_s, front=0)
             if site.sitemap and not self.rules.only_requested:
-                self.request_urls(self._sitemaps.list_unfetched(site), now_s)
+                self.request_urls(list(filter(self.shard.owns, self._sitemaps.list_unfetched(site))), now_s)
 
     def request_urls(self, urls: Sequence[str], now_s: float) -> list[int]:
         """Fetch these URLs as soon as their host may be requested; return their ids."""
@@ -246,21 +251,9 @@ class Coordinator:
         self.store.save_robots(task.robots_of, state)
         self.store.save_hosts([owner.to_row()])
         if has_new_rules(before, state):
-            self._apply_new_rules(owner, task.robots_of, state)
+            self._robots_review.start(task.robots_of)
         self.host_table.enqueue(owner)
         return state
-
-    def _apply_new_rules(self, owner: HostState, origin: Origin, state: RobotsState) -> None:
-        """Delete pages that the changed robots.txt of an origin disallows, and judge those and refused URLs again."""
-        pages = [(id_, url) for id_, url in self.store.list_pages(owner.id) if origin_of(url) == origin]
-        lost = [id_ for id_, url in pages if not state.rules.is_allowed(url) and not self._ignores_robots(url)]
-        self.copies.delete_pages(lost)
-        refused = self.store.take_refused(owner.id, str(Refusal.ROBOTS))
-        self.urls.requeue([*lost, *refused], priority=LAST_FRONT)
-
-    def _ignores_robots(self, url: str) -> bool:
-        site = self.host_table.sites.find_site(url)
-        return site is not None and site.ignore_robots
 
     def _end_tasks(self, results: Sequence[FetchResult], fetcher: int) -> tuple[list[FetchSuccess], list[LinkGroup]]:
         """Sort the results of a fetch report: return good responses and robots.txt sitemaps, retry or fail the rest."""
@@ -287,11 +280,17 @@ class Coordinator:
     def _on_robots(self, result: FetchResult) -> LinkGroup:
         """Handle the response to a robots.txt request; return the sitemaps it names, for admission."""
         event = to_event(result)
+        if self.shard.pass_robots(result.task, event, result.ended_s):
+            return (), FoundUrl("", 0)
         if isinstance(event, str):
             self.host_table.follow_robots_redirect(result.task, event)
             return (), FoundUrl("", 0)
-        assert result.task.robots_of is not None
-        return self._sitemaps.find_sitemaps(result.task.robots_of, self._apply_robots(result.task, event))
+        return self.apply_robots(result.task, event)
+
+    def apply_robots(self, task: FetchTask, event: RobotsResponse | RobotsFailure) -> LinkGroup:
+        """Apply the outcome of an origin's robots.txt; return the sitemaps it names, for admission."""
+        assert task.robots_of is not None
+        return self._sitemaps.find_sitemaps(task.robots_of, self._apply_robots(task, event))
 
     def _save_answers(self, answers: Sequence[FetchSuccess], rows: Mapping[int, PageRow], fetcher: int) -> None:
         """Save fetched pages with their next due times; pass on their signals, links and duplicates."""
@@ -312,7 +311,9 @@ class Coordinator:
         self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
         self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))
         joined = self.copies.save(answers)
-        self.copies.on_gone([result.task.id for result in answers if result.content is None and result.task.copy])
+        gone = [result.task for result in answers if result.content is None and result.task.copy]
+        self.copies.on_gone([task.id for task in gone])
+        self.urls.requeue(self.copies.list_skipped([task.url for task in gone]), LAST_FRONT)
         for result in answers:
             canonical = result.content.canonical if result.content else ""
             named = self.normalize_url(canonical) if canonical else None
@@ -354,7 +355,7 @@ class Coordinator:
         return None if self._is_full() else self.host_table.next_s()
 
     def _serve_host(self, host: HostState, now_s: float, until_s: float, room: dict[int, int]) -> Assignment | None:
-        if self.host_table.due_s(host) > now_s:
+        if self.host_table.due_s(host) > now_s or self.host_table.changes_hands(host):
             return None
         if not host.robots_tasks and not self.selector.can_select(host, now_s):
             return None
@@ -362,6 +363,8 @@ class Coordinator:
             if not host.resolving:
                 self._fail_robots(host, now_s)
                 self._url_states.fail_requested(host, self.host_table.count_requested(host), now_s)
+            return None
+        if not self.shard.may_request(host):
             return None
         worker = self.host_table.assign_fetcher(host)
         return self._build_assignment(host, worker, now_s, until_s) if room.get(worker, 0) > 0 else None
@@ -390,11 +393,14 @@ class Coordinator:
     def _fail_robots(self, host: HostState, now_s: float) -> None:
         """Drop robots.txt requests that cannot be sent to a host, so hosts that redirect to it do not wait for them."""
         for task in self.host_table.pop_unroutable(host):
-            self._apply_robots(task, RobotsFailure(now_s, str(host.unreachable or Failure.ADDRESS)))
+            failure = RobotsFailure(now_s, str(host.unreachable or Failure.ADDRESS))
+            if not self.shard.pass_robots(task, failure, now_s):
+                self._apply_robots(task, failure)
 
     def wake_due_pages(self, now_s: float, most: int = 1000) -> int:
         """Requeue failed URLs that are due, and known pages due for a refresh at the current price; return how many."""
         self.spending.save_periodically(now_s)
+        self._robots_review.step()
         failed = self._url_states.wake_failed(now_s, most)
         self.host_table.wake(one.host for one in failed)
         if not self.rules.recrawl:

@@ -20,7 +20,7 @@ from vedette.discover.urls.duplicate_evidence import (
     observe_pair,
 )
 from vedette.discover.urls.duplicate_evidence import FetchedUrl as Witness
-from vedette.discover.urls.duplicate_rules import CopyRules, RuleSubject
+from vedette.discover.urls.duplicate_rules import CopyRule, CopyRules, RuleSubject, is_check
 from vedette.engine.messages import Content, FetchSuccess
 from vedette.engine.ports import BandIndex, ContentRow, CrawlStore, UrlFrontier
 from vedette.model import origin_of
@@ -147,6 +147,22 @@ class DuplicateDetector:
         row = self._store.get_contents([id_]).get(id_) if id_ else None
         return _compare_sketches(row, content.baseline.sketch) if row else None
 
+    def find_fetched_bare(self, url: str) -> CopyRule | None:
+        """Find the rule by which an unseen URL is a page that was fetched without its ending."""
+        bare = None if is_check(url) else self.copy_rules.find_bare(url)
+        if bare is None:
+            return None
+        id_ = int(self._urls.find_ids([bare[0]])[0])
+        page = self._store.get_pages([id_]).get(id_) if id_ else None
+        return bare[1] if page is not None and page.status < 300 else None
+
+    def list_skipped(self, gone: Sequence[str]) -> list[int]:
+        """List the URLs that were skipped as other spellings of pages that are gone or have moved."""
+        ended = [each for url in gone for each in self.copy_rules.list_ended(url)]
+        ids = [id_ for id_ in self._urls.find_ids(ended).tolist() if id_] if ended else []
+        seen = self._store.get_pages(ids) if ids else {}
+        return [id_ for id_ in ids if id_ not in seen]
+
     def on_redirect(self, url: str, target: str) -> None:
         """Record a redirect as evidence that one URL duplicates another."""
         self._observe(observe_pair(url, target, said=True))
@@ -237,6 +253,7 @@ class DuplicateDetector:
                 seen += observe_pair(page.url, leader)
             if self.copy_rules.rules:
                 seen += self._check_rules(page, groups)
+                seen += self._check_ending(page, groups)
         if self._suspected:
             seen += self._collect_testimony(pages, groups)
         self._observe(seen)
@@ -257,12 +274,22 @@ class DuplicateDetector:
         target, covering = self.copy_rules.find_covering(page.url)
         if not covering or target == page.url:
             return ()
-        id_ = int(self._urls.find_ids([target])[0])
+        is_same = self._is_same_page(page, target, groups)
+        return () if is_same is None else observe_check(self.copy_rules, page.url, same=is_same)
+
+    def _check_ending(self, page: PageContent, groups: Mapping[int, int]) -> tuple[Observation, ...]:
+        """Test a learned rule about endings against a page that was fetched with and without one."""
+        bare = self.copy_rules.find_bare(page.url)
+        is_same = self._is_same_page(page, bare[0], groups) if bare else None
+        return observe_pair(page.url, bare[0], same=is_same) if bare and is_same is not None else ()
+
+    def _is_same_page(self, page: PageContent, url: str, groups: Mapping[int, int]) -> bool | None:
+        """Check whether a URL has the content of a fetched page; None if its content is unknown."""
+        id_ = int(self._urls.find_ids([url])[0])
         row = self._store.get_contents([id_]).get(id_) if id_ else None
         if row is None:
-            return ()
-        is_same = row.group == groups[page.id] or row.baseline.body_digest == page.content.baseline.body_digest
-        return observe_check(self.copy_rules, page.url, same=is_same)
+            return None
+        return row.group == groups[page.id] or row.baseline.body_digest == page.content.baseline.body_digest
 
     def _observe(self, seen: Sequence[Observation]) -> None:
         if not seen:

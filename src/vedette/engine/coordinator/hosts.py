@@ -18,7 +18,7 @@ from vedette.engine.scheduling.budget import FetchBudget
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.fetch.politeness import find_next_open_s, parse_hours
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState, RobotsStatus
-from vedette.frontier.queues import TurnQueue
+from vedette.frontier.back_queues import TurnQueue
 from vedette.model import Failure, Origin, origin_of
 
 # A heap without removal from the middle: an entry is valid only while it matches its host's ``queued_s``. A host that
@@ -92,6 +92,10 @@ def apply_lookup(host: HostState, allowed: Sequence[str], failure: Failure | Non
     host.unreachable, host.address = failure, None
 
 
+# Hosts of remote observers have no address here, and get as many tasks as keep an observer busy without home.
+OBSERVED = "observed"
+OBSERVER_BATCH = 512
+
 # After a crash it is unknown what a host requested a moment ago, by robots.txt or Retry-After.
 CAUTIOUS_REST_S = 60.0
 # No delay exceeds the longest accepted Retry-After: a later time was saved by a clock that was set back since.
@@ -111,6 +115,8 @@ class HostTable:
         self._quiet_until_s: dict[str, float] = {}
         self._all_quiet_until_s = 0.0
         self.budget: FetchBudget | None = None
+        self._reserved: frozenset[str] = frozenset()
+        self._reserved_for = -1
         self.apply_rules(rules)
 
     def apply_rules(self, rules: CrawlRules) -> None:
@@ -122,7 +128,7 @@ class HostTable:
         self._detours: dict[Origin, Endpoint | None] = {}
         self._update_budget(rules)
         for host in self.by_name.values():
-            host.paused_until_s, host.lookup_retry_s, host.budget_wait = 0.0, 0.0, ""
+            host.paused_until_s, host.lookup_retry_s, host.lookup_failures, host.budget_wait = 0.0, 0.0, 0, ""
             self.requeue(host)
 
     def _update_budget(self, rules: CrawlRules) -> None:
@@ -180,9 +186,10 @@ class HostTable:
     def follow_robots_redirect(self, task: FetchTask, target: str) -> None:
         """Queue the next hop of a redirected robots.txt at its target host."""
         assert task.robots_of is not None
-        there, owner = self.get(origin_of(target).host), self.by_name[task.robots_of.host]
+        there, owner = self.get(origin_of(target).host), self.by_name.get(task.robots_of.host)
         there.robots_tasks.append(task._replace(host=there.name, url=target, hops=task.hops + 1, validators=("", "")))
-        owner.robots_trouble = "" if there is owner else f"its robots.txt is fetched from {there.name}"
+        if owner is not None:  # otherwise another shard wants it
+            owner.robots_trouble = "" if there is owner else f"its robots.txt is fetched from {there.name}"
         self.enqueue(there)
 
     def build_changes(self, now_s: float, room: Container[int]) -> list[Assignment]:
@@ -198,7 +205,7 @@ class HostTable:
 
     def enqueue(self, host: HostState) -> None:
         """Put a host in the calendar, if it has anything to request."""
-        if not host.resolving and self._has_work(host):
+        if not host.resolving and not host.awaits_turn and self._has_work(host):
             self.calendar.put(host, self.due_s(host))
 
     def wake(self, names: Iterable[str]) -> None:
@@ -303,6 +310,8 @@ class HostTable:
         """
         if host.failure_streak:
             return 1
+        if host.name in self._reserved:
+            return OBSERVER_BATCH
         gap_s = self.gap_s(host.name)
         return max(2, min(int(self.rules.lease_span_s / gap_s), self.rules.max_leases, 2 + host.success_streak))
 
@@ -336,18 +345,40 @@ class HostTable:
 
     def assign_fetcher(self, host: HostState) -> int:
         """Choose the fetcher of a host; all hosts of one address go to the same fetcher, which enforces its delays."""
-        if host.worker is None or not host.busy:
+        if host.name in self._reserved:
+            host.worker = self._reserved_for
+        elif host.worker is None or not host.busy:
             assert host.address is not None, f"{host.name} has no address"
             host.worker = xxhash.xxh64_intdigest(host.address.encode()) % self._workers
         return host.worker
 
     # where
 
+    def reserve(self, names: Iterable[str], worker: int, now_s: float) -> None:
+        """Reserve hosts for a worker that finds their addresses by itself: the hub of the remote observers.
+
+        A host that changes hands finishes what is in flight first. Its address is looked up again afterwards.
+        """
+        before, self._reserved, self._reserved_for = self._reserved, frozenset(names), worker
+        for name in sorted(before ^ self._reserved):
+            host = self.get(name)
+            host.unreachable, host.resolving, host.lookup_retry_s = None, False, 0.0
+            self.rest(host, now_s)
+            self.requeue(host)
+
+    def changes_hands(self, host: HostState) -> bool:
+        """Check whether a host still has tasks in flight at the worker that it no longer belongs to."""
+        return host.busy and (host.name in self._reserved) != (host.worker == self._reserved_for)
+
     def resolve_address(self, host: HostState, now_s: float) -> bool:
         """Return whether a host can be requested: its address is known, or an operator override gives one.
 
         Otherwise set ``resolving`` if its name must be looked up now.
         """
+        if host.name in self._reserved:
+            host.address = OBSERVED
+            return True
+        host.address = None if host.address == OBSERVED else host.address
         needs_lookup = self._needs_lookup(host)
         if host.address is not None:
             astray = host.detoured and needs_lookup and now_s >= host.lookup_retry_s
@@ -371,6 +402,8 @@ class HostTable:
     def on_dns(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
         """Apply a DNS answer to the host table; ports with an override continue if the name does not resolve."""
         host = self.by_name[name]
+        if name in self._reserved:
+            return
         apply_lookup(host, self._list_allowed(host, addresses), failure, now_s)
         if host.unreachable is not None:
             self._use_detour(host, now_s)
@@ -424,6 +457,12 @@ class HostTable:
         """Delay the next request to a host after a response, by the crawl delay or longer."""
         pauses_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0, self.rules.address_delay_s)
         host.ready_s = max(host.ready_s, now_s + max(*pauses_s, least_s))
+
+    def start_turn(self, address: str, hosts: Sequence[HostState], ready_s: float) -> None:
+        """Serve the hosts that waited for a turn at their address, which another shard may have just requested."""
+        self._quiet_until_s[address] = ready_s
+        for host in hosts:
+            self.enqueue(host)
 
     def restore_host(self, row: HostRow, ready_s: float) -> None:
         """Restore the delays of a host from the state of an earlier run."""

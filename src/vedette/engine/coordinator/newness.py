@@ -51,12 +51,10 @@ class NoveltyDetector:
         ]
         if not ways:
             return []
-        earlier = self._store.get_discoveries(
-            list(dict.fromkeys(way.source for _, way in ways if way.before_s is None))
-        )
+        earlier = self._get_earlier([way for _, way in ways])
         finds = []
         for id_, way in ways:
-            before = earlier.get(way.source)
+            before = earlier.get(way)
             if way.before_s is not None:
                 finds.append(Discovery(id_, way.source, way.how, 0))
             elif before is not None and way.how == REDIRECT:
@@ -66,6 +64,13 @@ class NoveltyDetector:
         if finds:
             self._store.save_discoveries(finds)
         return [find.id for find in finds]
+
+    def _get_earlier(self, ways: Sequence[LinkOrigin]) -> dict[LinkOrigin, Discovery]:
+        """Return the discoveries of pages that were fetched for the first time; other shards send their own."""
+        own = list(dict.fromkeys(way.source for way in ways if way.before_s is None and way.source))
+        found = self._store.get_discoveries(own) if own else {}
+        sent = {way: Discovery(0, 0, way.how, way.steps) for way in ways if not way.source and way.steps is not None}
+        return {way: found[way.source] for way in ways if way.source in found} | sent
 
     def on_host_answered(self, host: HostState, began_s: float, ended_s: float) -> None:
         """Update a host's first crawl after answers between these times; it ends when nothing waits.

@@ -8,6 +8,7 @@ continues without them.
 from vedette.discover.urls.normalize import resolve
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.robots_cache import TOP_PRIORITY, build_robots_task
+from vedette.engine.coordinator.shard import WHOLE_WEB, Shard
 from vedette.engine.coordinator.state import Assignment, CrawlCounts, HostState
 from vedette.engine.messages import (
     FetchReport,
@@ -30,8 +31,8 @@ MAX_REDIRECTS = 5
 class PagePartQueue:
     """Queue of requests that rendered pages make, until they are assigned or refused; ``replies`` go to fetchers."""
 
-    def __init__(self, hosts: HostTable) -> None:
-        self._hosts = hosts
+    def __init__(self, hosts: HostTable, shard: Shard = WHOLE_WEB) -> None:
+        self._hosts, self._shard = hosts, shard
         self._waiting: list[FetchTask] = []
         self.replies: list[tuple[int, PartReply]] = []
 
@@ -45,9 +46,12 @@ class PagePartQueue:
         self._waiting.append(FetchTask(0, host.name, url, "part", TOP_PRIORITY, part_of=request.part))
 
     def _is_allowed(self, url: str, request: PartRequest, site: Site) -> bool:
-        """Check whether a page may load a URL: from its own origin, from a crawled site, or from a listed host."""
+        """Check whether a page may load a URL: from its own origin, from a crawled site, or from a listed host.
+
+        Hosts of other shards are requested by their owners alone.
+        """
         origin = origin_of(url)
-        if is_in_domains(origin.host, self._hosts.rules.blocked):
+        if not self._shard.owns(url) or is_in_domains(origin.host, self._hosts.rules.blocked):
             return False
         if origin == origin_of(request.part.page):
             return True
@@ -75,7 +79,7 @@ class PagePartQueue:
         return len(orders) - before
 
     def _judge(self, host: HostState, task: FetchTask, now_s: float, lookups: list[str]) -> bool | None:
-        """Judge whether a part may be requested now; None while its address or robots.txt is unknown."""
+        """Judge whether a part may be requested now; None while its address, its robots.txt or its turn is awaited."""
         if host.unreachable is not None or host.failure_streak or self._hosts.opens_at_s(host, now_s) > now_s:
             return False
         if self._check_robots(host, task, now_s) is False:
@@ -85,7 +89,8 @@ class PagePartQueue:
         if not self._hosts.resolve_address(host, now_s):
             lookups += [host.name] if host.resolving else []
             return None if host.resolving else False
-        return self._check_robots(host, task, now_s)
+        verdict = self._check_robots(host, task, now_s)
+        return None if verdict and not self._shard.may_request(host) else verdict
 
     def _check_robots(self, host: HostState, task: FetchTask, now_s: float) -> bool | None:
         """Check a part against the robots.txt of its origin; request the file if it is unknown."""

@@ -16,7 +16,7 @@ from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source
 from vedette.frontier.pattern_yield import MIN_WORDS, FetchYield
 from vedette.model import Failure, origin_of
-from vedette.parse.similarity.identity import differ_in_name
+from vedette.parse.similarity.identity import are_in_other_editions, differ_in_name
 
 # Failures that an immediate retry would not change.
 LASTING_FAILURES = frozenset({Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS})
@@ -56,7 +56,8 @@ def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | Non
     if result.sources:
         found.append((result.sources, FoundUrl("", 0, front=0, source=task.url, from_list=True, via=way)))
     listed, again = result.kind in LISTS, task.copy is not None
-    deeper = FoundUrl("", task.depth + 1, source=task.url, from_list=listed, via=way, is_refetch=again)
+    texts = result.content.anchors if result.content is not None and not result.content.private else ()
+    deeper = FoundUrl("", task.depth + 1, source=task.url, from_list=listed, via=way, is_refetch=again, texts=texts)
     return [*found, (result.links, deeper)]
 
 
@@ -172,7 +173,8 @@ def is_twin(url: str, original: str) -> bool:
     if ours == theirs or "?" in url:
         return ours == theirs
     ours, theirs = (_strip_ending(one) for one in (ours, theirs))
-    return ours == theirs or differ_in_name(f"https://{ours}", f"https://{theirs}")
+    pair = f"https://{ours}", f"https://{theirs}"
+    return ours == theirs or differ_in_name(*pair) or are_in_other_editions(*pair)
 
 
 def _strip_ending(address: str) -> str:

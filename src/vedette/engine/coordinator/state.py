@@ -90,7 +90,7 @@ class HostState:
     address comes from an operator override, which applies to the ports it names. ``budget_wait`` names the part of the
     fetch budget it waits for; empty if none. ``worth`` is that of the best URL at the last selection, or of a refresh
     added since; before the first selection, that of any unseen page. ``refreshes`` maps known pages waiting here to the
-    worth of their refresh.
+    worth of their refresh. ``awaits_turn`` means that its address is another shard's for now.
     """
 
     name: str
@@ -121,6 +121,7 @@ class HostState:
     trials: dict[int, None] = field(default_factory=dict)
     lookup_failures: int = 0
     resolving: bool = False
+    awaits_turn: bool = False
     queued_s: float | None = None
     worth: float = DEFAULT_WORTH * GAIN_LASTS_D
     refreshes: dict[int, float] = field(default_factory=dict)
@@ -155,7 +156,7 @@ class FoundUrl(NamedTuple):
 
     ``source`` is the linking page, empty if the operator named the URL; ``from_list`` is set if that page is a list.
     ``via`` says why the URL may be new on the web, ``is_refetch`` that its source was fetched before. ``cookies`` were
-    set by the redirect that led to it.
+    set by the redirect that led to it. ``texts`` are the anchor texts of all links of the group that it came with.
     """
 
     url: str
@@ -167,6 +168,7 @@ class FoundUrl(NamedTuple):
     via: LinkOrigin | None = None
     is_refetch: bool = False
     cookies: str = ""
+    texts: Sequence[str] = ()
 
 
 class Admitted(NamedTuple):

@@ -71,7 +71,7 @@ def _build_status(hosts: HostTable, host: HostState, now_s: float) -> HostStatus
 def explain_host(hosts: HostTable, name: str, now_s: float) -> tuple[str, float]:
     """Explain why a host is not being fetched from, and when it may be."""
     host = hosts.by_name.get(name)
-    return (explain_wait(host, now_s), hosts.soonest_s(host)) if host else ("nothing to ask it for", now_s)
+    return (explain_wait(host, now_s), hosts.soonest_s(host)) if host else ("no URLs to fetch", now_s)
 
 
 def explain_wait(host: HostState, now_s: float) -> str:
@@ -82,8 +82,10 @@ def explain_wait(host: HostState, now_s: float) -> str:
         return "its site is paused"
     if host.robots_pending:
         return "waiting for its robots.txt"
-    if host.resolving:
-        return "being looked up"
-    if host.budget_wait:
+    if host.budget_wait and not host.resolving:
         return host.budget_wait
-    return "being asked" if host.busy else "resting" if host.ready_s > now_s else "waiting for a worker"
+    if host.resolving or host.awaits_turn:
+        awaited = "DNS" if host.resolving else "its address, which another shard is requesting"
+    else:
+        awaited = "a response" if host.busy else "its delay" if host.ready_s > now_s else "a worker"
+    return f"waiting for {awaited}"

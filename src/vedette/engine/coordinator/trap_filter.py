@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from vedette.discover.urls.duplicate_rules import CopyRules
+from vedette.discover.urls.duplicate_rules import CopyRule, CopyRules
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import CrawlCounts, HostState
 from vedette.engine.coordinator.url_states import LAST_FRONT
@@ -47,6 +47,10 @@ class LearnedRules(Protocol):
 
     copy_rules: CopyRules
 
+    def find_fetched_bare(self, url: str) -> CopyRule | None:
+        """Find the rule by which an unseen URL is a page that was fetched without its ending."""
+        ...
+
 
 class TrapFilter:
     """Decide which unseen URLs are traps or duplicate spellings, by trap accounts and duplicate rules."""
@@ -54,7 +58,7 @@ class TrapFilter:
     def __init__(self, copies: LearnedRules) -> None:
         self.traps = TrapDetector()
         self.changed_hosts: dict[str, None] = {}
-        self._copies = copies
+        self.learned = copies
         self._out: dict[int, FetchAccount] = {}
 
     def trust_starts(self, sites: Sequence[Site]) -> None:
@@ -67,11 +71,14 @@ class TrapFilter:
 
         ``is_trial`` means that nothing else waits.
         """
-        rule, learned = None, self._copies.copy_rules
+        rule, learned = None, self.learned.copy_rules
         if learned.rules and "copy" not in site.overrule:
             target, rule = learned.apply(url)
             if rule is not None and target != url:
                 return Spared(Refusal.COPY, f"{Refusal.COPY}: {rule}", target)
+            ending_rule = self.learned.find_fetched_bare(url)
+            if ending_rule is not None:
+                return Spared(Refusal.COPY, f"{Refusal.COPY}: {ending_rule}")
         if "trap" in site.overrule:
             return None
         verdict = self.traps.judge_url(url, is_idle=is_trial)
@@ -115,7 +122,7 @@ class TrapFilter:
 
     def _is_covered(self, name: str, pattern: str) -> bool:
         """Check whether duplicate rules map URLs of a held-back pattern to other URLs."""
-        learned = self._copies.copy_rules
+        learned = self.learned.copy_rules
         return bool(learned.rules) and any(
             learned.find_covering(f"{scheme}://{name}{pattern}")[1] for scheme in SCHEMES
         )

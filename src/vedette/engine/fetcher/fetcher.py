@@ -14,7 +14,7 @@ from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchResult, FetchTask, HostSettings, HostUpdate, Recall, WorkBatch
 from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
 from vedette.fetch.request import build_conditional_headers, build_headers
-from vedette.frontier.queues import Frontier
+from vedette.frontier.back_queues import Frontier
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 from vedette.parse.text.dates import RebuildDetector
 
@@ -98,6 +98,16 @@ class Fetcher:
             self.frontier.drop(taken)
             self.returned.append(task)
         return None
+
+    def take_back(self, host: str, until_s: float, why: str) -> None:
+        """Take back a request that must not be sent: the host waits, and all its tasks return to the coordinator."""
+        asked = self.hosts[host]
+        task, asked.in_flight = asked.in_flight, None
+        assert task is not None, f"{host} had nothing out"
+        self.frontier.complete(host, until_s, -inf)
+        asked.rests_until_s = until_s
+        self.returned += [task, *self.frontier.clear(host)]
+        self.host_updates[host] = HostUpdate(host, until_s, asked.failure_streak.count, why)
 
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
         """Handle the outcome of a request: start the host's delay, and parse the response into a result."""

@@ -85,7 +85,7 @@ def build_page_content(
         np.fromiter(map(fingerprint_of_url, links), np.int64, len(links)),
     )
     change, kept = _compare(seen, open_templates(text) if page.opens_templates else text, context)
-    dates = _find_dates(page.stamps, page.linked_data, change, context)
+    dates = _find_dates(page, change, context)
     pairs = [(link.href, link.text) for link in page.links]
     spam = score_spam(
         extract_features(origin_of(answer.url).host, page.title, page.main, page.words, page.hidden_words, pairs)
@@ -145,7 +145,7 @@ def build_document_content(document: Document, context: PageContext) -> Content:
     links = np.fromiter(map(fingerprint_of_url, document.links), np.int64, len(document.links))
     seen = NewVersion(bytes.fromhex(context.digest), main_print, main_print, sketch.mins if sketch else b"", links)
     change, kept = _compare(seen, "", context)
-    dates = _find_dates((), (), change, context)
+    dates = _find_dates(None, change, context)
     words = _count_words(form)
     worth = PageQuality(words, len(text), noindex=not context.directives.index)
     # A short document is just short, unlike an HTML page with almost no text.
@@ -214,15 +214,14 @@ def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change 
     return compare_versions(old, seen, judged_by)
 
 
-def _find_dates(
-    stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], change: Change | None, context: PageContext
-) -> PageDates:
+def _find_dates(page: Page | None, change: Change | None, context: PageContext) -> PageDates:
     """Find the dates of a page; ignore a new Last-Modified over the same text, or one that a whole host shares."""
     answer, copy = context.answer, context.copy
     header = answer.header("last-modified") or ""
     if context.is_rebuilt or (change is not None and not change.changed):
         header = ""
-    dates = find_dates(stamps, linked_data, answer.url, header, answer.ended_s)
+    stamps, linked_data, lines = (page.stamps, page.linked_data, page.date_lines) if page else ((), (), ())
+    dates = find_dates(stamps, linked_data, answer.url, header, answer.ended_s, lines)
     if dates.modified_s is None and change is not None and not change.changed and copy is not None:
         return replace(dates, modified_s=copy.modified_s)
     return dates

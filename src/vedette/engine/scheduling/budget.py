@@ -194,8 +194,10 @@ class BudgetBuckets:
 BUDGET_SPENT = "waiting for the fetch budget"
 SHARE_SPENT = "its site's share of the fetch budget is spent"
 # The burst: as much as arrives in this many times the task lead time. With the usual two seconds that is a fiftieth of
-# a minute, so savings never push a minute above 102 % of its budget.
+# a minute, so savings never push a minute above 102% of its budget.
 BURST_TIMES = 0.6
+# A shard of a cluster saves more, and at least two pages, since its hosts may have to wait for a turn at their address.
+SHARE_BURST_TIMES = 1.5
 
 
 class FetchBudget:
@@ -205,16 +207,42 @@ class FetchBudget:
         self._allowance = BudgetBuckets()
         self._lines: dict[str, deque[HostState]] = {}
         self._rights: dict[str, None] = {}
+        self._rules = CrawlRules()
+        self.share_per_s: float | None = None
+        self._taken = 0
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the fetch budget; the queues of waiting hosts are emptied.
 
         The caller must check all hosts again.
         """
-        shares = {site.start: site.share for site in rules.sites if site.share is not None}
-        self._allowance.set_rates(rules.budget_per_s, BURST_TIMES * rules.ahead_s, shares)
+        self._rules = rules
+        self._set_rates()
         self._lines.clear()
         self._rights.clear()
+
+    def set_share(self, per_s: float) -> None:
+        """Spend only a share of the budget, in pages a second: other shards of a cluster spend the rest."""
+        self.share_per_s = per_s
+        self._set_rates()
+
+    def _set_rates(self) -> None:
+        whole_per_s = per_s = self._rules.budget_per_s
+        burst_s = BURST_TIMES * self._rules.ahead_s
+        if self.share_per_s is not None:
+            per_s = min(self.share_per_s, whole_per_s)
+            burst_s = max(SHARE_BURST_TIMES * self._rules.ahead_s, 2.0 / per_s)
+        shares = {site.start: site.share * whole_per_s / per_s for site in self._rules.sites if site.share is not None}
+        self._allowance.set_rates(per_s, burst_s, shares)
+
+    def take_count(self) -> int:
+        """Return how many pages were taken from the budget since the last call."""
+        taken, self._taken = self._taken, 0
+        return taken
+
+    def count_waiting(self) -> int:
+        """Count the hosts that wait for the budget."""
+        return sum(map(len, self._lines.values()))
 
     def get_quota(self, sites: Sequence[str], now_s: float) -> int:
         """Return how many pages a host may be assigned from the fetch budget in its turn, over its sites."""
@@ -224,7 +252,9 @@ class FetchBudget:
         """Take a page of a site from the fetch budget if allowed; requested pages always are."""
         if at_once:
             self._allowance.overdraw(site, now_s)
-        return at_once or self._allowance.take(site, now_s, borrows=self._can_borrow)
+        is_taken = at_once or self._allowance.take(site, now_s, borrows=self._can_borrow)
+        self._taken += is_taken
+        return is_taken
 
     def refund(self, site: str) -> None:
         """Refund a page of a site to the fetch budget that a fetcher gave back unsent."""
@@ -241,6 +271,7 @@ class FetchBudget:
 
     def charge_robots(self, count: int, now_s: float) -> None:
         """Charge the fetch budget for robots.txt requests."""
+        self._taken += count
         for _ in range(count):
             self._allowance.overdraw(ALL_SITES, now_s)
 

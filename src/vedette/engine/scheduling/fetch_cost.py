@@ -29,10 +29,10 @@ MAX_HOSTS = 5_000
 WINDOW_FETCHES = 10
 
 
-class HostLatency:
-    """Mean connection time of each host, bounded in number: the least recently requested host is dropped first.
+class HostMeans:
+    """Mean connection time or size of each host's fetches, for a limited number of hosts, the last requested ones.
 
-    >>> seconds = HostLatency().observe(["a.test", "a.test"], [1.0, 3.0])
+    >>> seconds = HostMeans().observe(["a.test", "a.test"], [1.0, 3.0])
     >>> seconds.estimate(["a.test", "b.test"])
     [2.0, None]
     """
@@ -40,7 +40,7 @@ class HostLatency:
     def __init__(self, means: Mapping[str, tuple[float, int]] | None = None) -> None:
         self._means = dict(means or {})
 
-    def observe(self, hosts: Sequence[str], seconds: Sequence[float]) -> "HostLatency":
+    def observe(self, hosts: Sequence[str], seconds: Sequence[float]) -> "HostMeans":
         """Update host latencies with the durations of requests; return the same object."""
         for host, took_s in zip(hosts, seconds, strict=True):
             mean_s, seen = self._means.pop(host, (0.0, 0))
@@ -54,19 +54,24 @@ class HostLatency:
         """Estimate how long a request to each host takes; None if unknown."""
         return [self._means.get(host, (None, 0))[0] for host in hosts]
 
+    def forget(self, hosts: Sequence[str]) -> None:
+        """Forget hosts for which the measure no longer applies."""
+        for host in hosts:
+            self._means.pop(host, None)
+
     def to_json(self) -> str:
         """Serialize the host latencies for the next run."""
         return json.dumps({host: (round(mean_s, 4), seen) for host, (mean_s, seen) in self._means.items()})
 
     @classmethod
-    def from_json(cls, text: str | None) -> "HostLatency":
+    def from_json(cls, text: str | None) -> "HostMeans":
         """Parse host latencies that an earlier run saved; empty if invalid.
 
-        >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["a.test"])
+        >>> HostMeans.from_json(HostMeans({"a.test": (0.25, 3)}).to_json()).estimate(["a.test"])
         [0.25]
-        >>> HostLatency.from_json('{"a.test": [-1, 3]}').estimate(["a.test"])
+        >>> HostMeans.from_json('{"a.test": [-1, 3]}').estimate(["a.test"])
         [None]
-        >>> HostLatency.from_json("[").estimate([])
+        >>> HostMeans.from_json("[").estimate([])
         []
         """
         try:

@@ -156,7 +156,12 @@ class FirstFetches:
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to first fetches."""
-        per_s, self._busy = BUDGET_FLOOR * rules.budget_per_s, BusySites(rules.sites)
+        self._busy = BusySites(rules.sites)
+        self.set_budget(rules.budget_per_s)
+
+    def set_budget(self, budget_per_s: float) -> None:
+        """Set the fetch budget; a part of it is for unseen URLs at any price."""
+        per_s = BUDGET_FLOOR * budget_per_s
         self._is_priced = per_s > 0
         if self._is_priced:
             self._floor.set_rate(per_s, max(1.0, MAX_SAVED_S * per_s))

@@ -1,7 +1,7 @@
 """Refresh forecast: how well a policy's predicted change probabilities match what refreshes found, over about a day.
 
-Before a page is fetched again its policy predicts the probability that it changed. Of the pages with 30 to 40 %, about
-35 % should have changed; if not, the due times are unreliable.
+Before a page is fetched again its policy predicts the probability that it changed. Of the pages with 30 to 40%, about
+35% should have changed; if not, the due times are unreliable.
 """
 
 import json

@@ -4,8 +4,9 @@
 
 ``unchanged`` is how long a page has gone without a change, so each fetch that finds none makes the wait 1.5 times as
 long: 1, 1.5, 2.25 … days. The second term limits large hosts to their share of the requests that their delay allows.
-Pages that are all overdue at once, as after a long stop, are spread by a bucket per host. The busy hours of a site are
-not idle time.
+A list (home page, sitemap, feed), and a page that one reports as changed since its fetch, waits for the first interval
+only. Pages that are all overdue at once, as after a long stop, are spread by a bucket per host. The busy hours of a
+site are not idle time.
 """
 
 from collections import Counter
@@ -104,7 +105,7 @@ class IdleRefresh:
         return self._compute_times(
             [origin_of(look.url).host for look in looks],
             [page.fetched_s for page in pages],
-            [page.changed_s for page in pages],
+            [page.fetched_s if _is_urgent(look) else page.changed_s for look, page in zip(looks, pages, strict=True)],
         )
 
     def wake(
@@ -154,6 +155,12 @@ def explain_idle_wait(book: CrawlStore, url: str, row: PageRow) -> str:
     if wait_s < (1 - TOLERANCE) * idle_s:
         return ""
     return f"idle time: its host has time to fetch it after {wait_s / DAY_S:.2g} d, before it is worth the price"
+
+
+def _is_urgent(look: KnownPage) -> bool:
+    """Check whether a known page does not wait longer if it did not change: a list, or reported as changed since."""
+    signal_s = look.state.signal_s
+    return is_source(look.url, look.page.kind) or (signal_s is not None and signal_s > look.page.fetched_s)
 
 
 def _find_change_s(one: RefreshResult) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, RefreshState
-from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost, HostLatency
+from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost, HostMeans
 from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, at_current_cost, stream_name
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
 from vedette.model import origin_of, section_of, site_of
@@ -255,6 +255,11 @@ def _to_column(values: Sequence[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
+def _count_bytes(result: FetchSuccess) -> int:
+    """Count the bytes of a response that came home: all of them, or what an observer sent."""
+    return result.body_bytes if result.sent_bytes is None else result.sent_bytes
+
+
 def _parse_seconds(text: str) -> float:
     found = parse_date(text) if text else None
     return np.nan if found is None else found
@@ -274,7 +279,8 @@ def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
 
 
 SIGNATURE_BYTES, NUMBER_BYTES = 4, 8
-COST_KEY, SECONDS_KEY, READS_KEY = "refresh cost", "connection seconds", "source reads"
+COST_KEY, SECONDS_KEY, SENT_KEY = "refresh cost", "connection seconds", "bytes sent by observers"
+READS_KEY = "source reads"
 # There are many host means, so they are written periodically: a crash loses some minutes of them.
 SAVE_EVERY_S = 600.0
 
@@ -310,7 +316,8 @@ class PolicyMemory:
         ]
         self._groups = GroupRows(group_width, kept)
         self._cost = FetchCost.from_json(book.get_value(COST_KEY))
-        self._seconds = HostLatency.from_json(book.get_value(SECONDS_KEY))
+        self._seconds = HostMeans.from_json(book.get_value(SECONDS_KEY))
+        self._sent = HostMeans.from_json(book.get_value(SENT_KEY))
         self._reads = SourceReads.from_json(book.get_value(READS_KEY))
         self._kept_s: float | None = None
 
@@ -331,17 +338,25 @@ class PolicyMemory:
         self._learn_cost([one for one in came if not one.is_gone])
         picked = self._groups.select([one.result.task.url for one in came])
         seconds = self._seconds.estimate([one.result.task.host for one in came])
-        batch = batch_from_results(came, picked, self._cost.estimate([one.body_bytes for one in came], seconds))
+        sizes = self._find_sizes([one.result.task.host for one in came], [one.body_bytes for one in came])
+        batch = batch_from_results(came, picked, self._cost.estimate(sizes, seconds))
         batch = self._add_site_facts(batch, [one.result.task.url for one in came])
         return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
         """Build a batch of stored pages with their policy memory."""
         picked = self._groups.select([look.url for look in looks])
-        seconds = self._seconds.estimate([origin_of(look.url).host for look in looks])
-        batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
+        hosts = [origin_of(look.url).host for look in looks]
+        seconds = self._seconds.estimate(hosts)
+        sizes = self._find_sizes(hosts, [look.page.body_bytes for look in looks])
+        batch = batch_from_pages(looks, picked, self._cost.estimate(sizes, seconds))
         batch = self._add_site_facts(batch, [look.url for look in looks])
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
+
+    def _find_sizes(self, hosts: Sequence[str], sizes: Sequence[int]) -> list[int]:
+        """Find how many bytes come home for each page: all of it, or what its host's observer sends on average."""
+        sent = self._sent.estimate(hosts)
+        return [size if mean is None else min(size, round(mean)) for size, mean in zip(sizes, sent, strict=True)]
 
     def _add_site_facts(self, batch: KnownPages, urls: Sequence[str]) -> KnownPages:
         """Add when each page's site last had a source read, and its busy hours."""
@@ -354,19 +369,25 @@ class PolicyMemory:
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
         """Estimate the cost of these fetches in ordinary fetches, by the policy memory's cost model."""
-        sizes = [result.body_bytes if isinstance(result, FetchSuccess) else 0 for result in results]
+        sizes = [_count_bytes(result) if isinstance(result, FetchSuccess) else 0 for result in results]
         return self._cost.estimate(sizes, [result.connection_s for result in results])
 
     def _learn_cost(self, came: Sequence[RefreshResult]) -> None:
         if not came:
             return
         held_s = [one.result.connection_s for one in came]
-        self._cost = self._cost.observe([one.body_bytes for one in came], held_s)
+        sizes = [one.body_bytes if one.result.sent_bytes is None else one.result.sent_bytes for one in came]
+        self._cost = self._cost.observe(sizes, held_s)
         self._store.set_value(COST_KEY, self._cost.to_json())
         self._seconds.observe([one.result.task.host for one in came], held_s)
+        sent = [(one.result.task.host, one.result.sent_bytes) for one in came]
+        self._sent.forget([host for host, size in sent if size is None])
+        known = [(host, float(size)) for host, size in sent if size is not None]
+        self._sent.observe([host for host, _ in known], [size for _, size in known])
         now_s = came[-1].result.ended_s
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(SECONDS_KEY, self._seconds.to_json())
+            self._store.set_value(SENT_KEY, self._sent.to_json())
             self._store.set_value(READS_KEY, self._reads.to_json())
             self._kept_s = now_s
 

@@ -5,6 +5,7 @@ so the cost depends only on the batch. The lab uses the same runner over rows in
 so both make the same decisions.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, cast
 
@@ -13,7 +14,7 @@ import xxhash
 
 from vedette.engine.scheduling.fetch_cost import find_next_quiet_s, is_busy
 from vedette.engine.scheduling.refresh_policies import RefreshPolicy
-from vedette.policy import Floats
+from vedette.policy import Floats, rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
 from vedette.timeutil import DAY_S, HOUR_S
@@ -134,6 +135,15 @@ class PolicyRunner:
             quiet_s = find_next_quiet_s(some.busy_hours, np.maximum(bounded[rows], now_s))
             bounded[rows] = np.minimum(busy_s, quiet_s)
         return bounded
+
+    def build_wait_function(self, memory: Memory, batch: KnownPages) -> Callable[[float], Floats]:
+        """Build the function of how long these pages wait for a refresh at a price."""
+
+        def waits_s(price: float) -> Floats:
+            rng, last_s = rng_for(1, "refresh/starting-price"), batch.last_fetch_s
+            return self.due(memory, batch, float(last_s.max()), price, rng) - last_s
+
+        return waits_s
 
     def value(self, memory: Memory, batch: KnownPages, now_s: float) -> Floats | None:
         """Return the refresh policy's current worth of fetching each page; None if it does not say."""

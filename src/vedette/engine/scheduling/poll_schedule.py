@@ -4,16 +4,21 @@
     without one           polls are a share of all requests, none worth less than the free price
 
 Without a budget, or if the refresh policy has no price, there is no common price. A list (feed, sitemap, home page) is
-fetched again only when it is chosen; its due time is a forecast. Other sources are also refreshed.
+fetched again when it is chosen, or in the idle time of its host, since its dates say which pages changed; its due time
+is a forecast. Other sources are also refreshed.
 """
 
 from collections.abc import Sequence
 from math import isfinite
 
+import numpy as np
+
 from vedette.discover.polling.poll_value import compute_urgency_after
 from vedette.engine.ports import CrawlStore, DuePage, KnownPage
+from vedette.engine.scheduling.idle_refresh import IdleRefresh
 from vedette.engine.scheduling.polling import ASK_EVERY_S, MIN_GAP_S, PAGE_WORTH, SourcePoller
 from vedette.engine.scheduling.schedule import is_good, is_rescheduled, is_source
+from vedette.policy import Floats
 from vedette.timeutil import HOUR_S
 
 MAX_PRICED_S = 600.0
@@ -36,8 +41,8 @@ def find_free_price(source_interval_s: float) -> float:
 class PollSchedule:
     """Schedule polls of discovery sources: which are polled now, and the forecast due times of lists."""
 
-    def __init__(self, poller: SourcePoller, store: CrawlStore, source_interval_s: float) -> None:
-        self._poller, self._store, self._interval_s = poller, store, source_interval_s
+    def __init__(self, poller: SourcePoller, store: CrawlStore, source_interval_s: float, idle: IdleRefresh) -> None:
+        self._poller, self._store, self._interval_s, self._idle = poller, store, source_interval_s, idle
         self._min_gap_s = source_interval_s
 
     def ask(self, due: Sequence[DuePage], price: float | None, now_s: float) -> bool:
@@ -72,7 +77,23 @@ class PollSchedule:
 
     def forecast(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
         """Forecast the next poll of those of these pages that are fetched again only by choice, if not now."""
-        return self._forecast([look.page.id for look in looks if self._is_polled(look)], now_s)
+        lists, chosen_s = self._forecast_lists(looks, now_s)
+        return self._add_idle_time(lists, chosen_s, now_s)
+
+    def defer(self, looks: Sequence[KnownPage], now_s: float, rng: np.random.Generator) -> dict[int, float]:
+        """Defer those of these due pages that are fetched again by choice, if neither that nor idle time has come."""
+        return self._idle.wake(*self._forecast_lists(looks, now_s), now_s, rng)[1]
+
+    def _forecast_lists(self, looks: Sequence[KnownPage], now_s: float) -> tuple[list[KnownPage], Floats]:
+        """Forecast when the lists among these pages are chosen next."""
+        lists = [look for look in looks if self._is_polled(look)]
+        times = self._forecast([look.page.id for look in lists], now_s)
+        return lists, np.array([times[look.page.id] for look in lists])
+
+    def _add_idle_time(self, lists: Sequence[KnownPage], chosen_s: Floats, now_s: float) -> dict[int, float]:
+        """Return when lists are polled next, by id: when they are chosen, or in idle time if that is sooner."""
+        idle_s = np.maximum(self._idle.compute_due_times(lists), now_s)
+        return dict(zip((look.page.id for look in lists), np.minimum(chosen_s, idle_s).tolist(), strict=True))
 
     def _forecast(self, ids: Sequence[int], now_s: float) -> dict[int, float]:
         soonest_s = max(now_s + ASK_EVERY_S, self._poller.allowance.find_next_s(now_s))
@@ -92,9 +113,12 @@ class PollSchedule:
         """Redo forecasts that are old or were made at another price; save those of lists."""
         times = self._forecast(self._poller.list_outdated(now_s), now_s)
         looks = [look for look in self._store.get_known_pages(list(times)) if self._is_polled(look)]
-        dated = [
-            (look.page.due_s, look.page.id) for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)
-        ]
+        dated = [look for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)]
+        due_s = self._add_idle_time(dated, np.array([times[look.page.id] for look in dated]), now_s)
         self._store.save_due_times(
-            [(id_, times[id_]) for due_s, id_ in dated if is_rescheduled(due_s, times[id_], now_s)]
+            [
+                (look.page.id, due_s[look.page.id])
+                for look in dated
+                if is_rescheduled(look.page.due_s, due_s[look.page.id], now_s)
+            ]
         )

@@ -22,7 +22,7 @@ import numpy as np
 
 from vedette.engine.ports import CrawlStore
 from vedette.policy import Floats
-from vedette.pricing import Price
+from vedette.pricing import MAX_OVERSPENT, Price
 from vedette.timeutil import DAY_S
 
 PRICE_KEY = "refresh purse"
@@ -155,6 +155,22 @@ class PriceController:
             return cls(policy)
         price_is_sound = kept.price is None or (isfinite(kept.price) and kept.price > 0)
         return kept if kept.policy == policy and price_is_sound else cls(policy)
+
+
+class CommonPrice(NamedTuple):
+    """The price of a cluster: the policy that it is for, its value, refreshes a second in all, and pages in all."""
+
+    policy: str
+    value: float | None
+    target_per_s: float
+    pages: float
+
+    def max_rate(self, pages: float, *, is_priced: bool) -> float:
+        """Return the maximum refreshes per second of a shard with these pages.
+
+        Where the price does not decide, each shard gets its part of them.
+        """
+        return self.target_per_s * (MAX_OVERSPENT if is_priced else pages / max(self.pages, 1.0))
 
 
 def load_policy(book: CrawlStore) -> str | None:

@@ -42,6 +42,7 @@ from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.price_controller import (
     DEFAULT_INTERVAL_S,
     PRICE_KEY,
+    CommonPrice,
     FetchDemand,
     PriceController,
     find_clearing_price,
@@ -57,7 +58,6 @@ from vedette.engine.scheduling.schedule import (
     status_after,
 )
 from vedette.policy import Floats, rng_for
-from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
 
 FORECAST_KEY, FRESHNESS_KEY, LOSS_KEY = "refresh forecast", "refresh current", "refresh loss"
@@ -97,17 +97,19 @@ class RefreshScheduler:
         self._rules = rules
         self._gone = GonePages(book)
         self.poller = SourcePoller(book, seed, rules.discovery)
-        self.polls = PollSchedule(self.poller, book, source_interval_s)
+        self.polls = PollSchedule(self.poller, book, source_interval_s, self._idle)
+        self.spent, self.shards = (0, 0), 1
         self._load()
 
     def _load(self) -> None:
         book, self._runner = self._store, PolicyRunner(create_policy(self._rules.refresh))
         self._memory = PolicyMemory(self._runner, book, self._seed, self._recorder, self._idle.busy)
         self._price = PriceController.from_json(book.get_value(PRICE_KEY), self._runner.policy.name)
-        self.forecast = self._forecast_kept = Forecast.from_json(book.get_value(FORECAST_KEY))
-        kept = book.get_value(FRESHNESS_KEY)
-        self.freshness = self._freshness_kept = Freshness.from_json(kept, self._runner.policy.name)
-        self.loss = self._loss_kept = ChangeLoss.from_json(book.get_value(LOSS_KEY))
+        self._common: CommonPrice | None = None
+        self.forecast = Forecast.from_json(book.get_value(FORECAST_KEY))
+        self.freshness = Freshness.from_json(book.get_value(FRESHNESS_KEY), self._runner.policy.name)
+        self.loss = ChangeLoss.from_json(book.get_value(LOSS_KEY))
+        self._saved = self._estimates
         self._pages = book.count_refresh_states()
         self._cursor, self._to_ask = 0, 0.0
         self._deferred = DeferredPages()
@@ -130,8 +132,8 @@ class RefreshScheduler:
         return estimate_quality(self.freshness, self.loss)
 
     @property
-    def _demand(self) -> float:
-        """Number of pages to refresh; a discovery source counts as often as it is polled more often."""
+    def demand(self) -> float:
+        """The number of pages to refresh; a discovery source counts as often as it is polled more often."""
         looks = len(self.poller) * DEFAULT_INTERVAL_S / POLL_INTERVAL_S
         return self._pages + (looks if self._common_price is not None else 0.0)
 
@@ -139,6 +141,22 @@ class RefreshScheduler:
     def _common_price(self) -> float | None:
         """The common price of polls and refreshes; None without a budget, or if the policy has no price."""
         return self.price if self._rules.budget_per_s > 0 else None
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether the price is more than a first guess."""
+        return self._price.is_settled
+
+    def follow(self, price: CommonPrice) -> None:
+        """Follow the price of a cluster instead of one of its own."""
+        if price.policy == self.policy and (price.value is not None or not self._runner.is_priced):
+            self._common = price
+            self._price = self._price if price.value is None else self._price.with_price(price.value, settled=True)
+
+    @property
+    def _own_budget_per_s(self) -> float:
+        """The part of the budget under which a shard finds a price of its own, as long as its cluster has none."""
+        return self._rules.budget_per_s / self.shards
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
@@ -248,7 +266,7 @@ class RefreshScheduler:
     def _set_first_price(self, made: PageBatch) -> None:
         """Set the first refresh price from the first pages of all."""
         if self._runner.is_priced and self._price.price is None:
-            self._price = self._price.with_price(self._find_price(made, max(self._demand, float(len(made.batch)))))
+            self._price = self._price.with_price(self._find_price(made, max(self.demand, float(len(made.batch)))))
 
     # change signals
 
@@ -270,6 +288,7 @@ class RefreshScheduler:
     def add_spent(self, refreshes: int = 0, others: int = 0) -> None:
         """Count requeued refreshes and other fetches against the price, and for the polls they earn."""
         self._price = self._price.add_spent(refreshes, others)
+        self.spent = self.spent[0] + refreshes, self.spent[1] + others
         self.poller.allowance.add_requests(refreshes + others)
 
     def step(self, now_s: float) -> None:
@@ -277,9 +296,10 @@ class RefreshScheduler:
         seen_s = self._price.seen_s
         passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
         self._price = self._price.advance(now_s).save_up(passed_s, self._max_rate())
-        if self._should_clear_price and self._price.span_s >= CLEAR_PRICE_AFTER_S:
+        is_first = self._common_price is not None and not self._price.is_settled and not self._has_cleared
+        if is_first and len(self.poller) > 0 and self._price.span_s >= CLEAR_PRICE_AFTER_S:
             self._clear_price(now_s)
-        if self._price.should_move(self._rules.budget_per_s, self._demand):
+        if self._common is None and self._price.should_move(self._own_budget_per_s, self.demand):
             self._move_price()
         self._to_ask = min(self._to_ask + passed_s * max(self._pages / ROUND_S, MIN_REVIEWS_PER_S), MAX_REVIEWED)
         if self._to_ask >= 1.0:
@@ -287,24 +307,14 @@ class RefreshScheduler:
         if passed_s or seen_s is None:
             self._store.set_value(PRICE_KEY, self._price.to_json())
         self._idle.save(self._store)
-        if self.forecast is not self._forecast_kept:
-            self._forecast_kept = self.forecast
-            self._store.set_value(FORECAST_KEY, self.forecast.to_json())
-        if self.freshness is not self._freshness_kept:
-            self._freshness_kept = self.freshness
-            self._store.set_value(FRESHNESS_KEY, self.freshness.to_json())
-        if self.loss != self._loss_kept:
-            self._loss_kept = self.loss
-            self._store.set_value(LOSS_KEY, self.loss.to_json())
+        before, self._saved = self._saved, self._estimates
+        for key, estimate in self._saved.items():
+            if estimate != before[key]:
+                self._store.set_value(key, estimate.to_json())
 
     @property
-    def _should_clear_price(self) -> bool:
-        return (
-            self._common_price is not None
-            and not self._price.is_settled
-            and not self._has_cleared
-            and len(self.poller) > 0
-        )
+    def _estimates(self) -> dict[str, Forecast | Freshness | ChangeLoss]:
+        return {FORECAST_KEY: self.forecast, FRESHNESS_KEY: self.freshness, LOSS_KEY: self.loss}
 
     def _clear_price(self, now_s: float) -> None:
         """Start at the price at which refreshes and polls together spend the budget, if any; tried once."""
@@ -312,11 +322,11 @@ class RefreshScheduler:
         made = self._sample_pages()
         if made is not None:
             askers = FetchDemand(
-                self._build_wait_function(made),
+                self._runner.build_wait_function(made.memory, made.batch),
                 self._pages / len(made.batch),
                 partial(self.poller.estimate_poll_rate, now_s),
             )
-            price = find_clearing_price(askers, self._price.target(self._rules.budget_per_s, self._demand))
+            price = find_clearing_price(askers, self._price.target(self._own_budget_per_s, self.demand))
             self._price = self._price.with_price(price, settled=True) if price is not None else self._price
 
     def _move_price(self) -> None:
@@ -324,8 +334,8 @@ class RefreshScheduler:
         if self._runner.is_priced and not self._price.is_settled:
             made = self._sample_pages()
             if made is not None:
-                self._price = self._price.with_price(self._find_price(made, self._demand), settled=True)
-        self._price = self._price.move_price(self._rules.budget_per_s, self._demand)
+                self._price = self._price.with_price(self._find_price(made, self.demand), settled=True)
+        self._price = self._price.move_price(self._own_budget_per_s, self.demand)
 
     def _sample_pages(self) -> PageBatch | None:
         """Sample pages that the refresh policy has state for; None if there are none."""
@@ -337,15 +347,9 @@ class RefreshScheduler:
     def _find_price(self, made: PageBatch, pages: float) -> float:
         """Find the refresh price at which sampled pages wait as long as the budget implies."""
         return find_starting_price(
-            self._build_wait_function(made), pages / self._price.target(self._rules.budget_per_s, pages)
+            self._runner.build_wait_function(made.memory, made.batch),
+            pages / self._price.target(self._own_budget_per_s, pages),
         )
-
-    def _build_wait_function(self, made: PageBatch) -> Callable[[float], Floats]:
-        def waits_s(price: float) -> Floats:
-            rng, last_s = rng_for(1, "refresh/starting-price"), made.batch.last_fetch_s
-            return self._runner.due(made.memory, made.batch, float(last_s.max()), price, rng) - last_s
-
-        return waits_s
 
     def _review_pages(self, most: int, now_s: float) -> None:
         looks = self._store.scan_known_pages(self._cursor, most)
@@ -403,11 +407,11 @@ class RefreshScheduler:
         pages = [known[one.id] for one in due if one.id in known and one.id not in polls]
         judged = [look for look in pages if self._memory.is_eligible(look)]
         later: dict[int, float] = {}
+        rng = rng_for(self._seed, f"refresh/idle {now_s}")
         if self._idle.is_on:
-            rng = rng_for(self._seed, f"refresh/idle {now_s}")
             judged, later = self._idle.wake(judged, self._compute_worth_times(judged, now_s), now_s, rng)
         later |= self._defer_unpaid(judged, now_s)
-        later |= self.polls.forecast(pages, now_s)
+        later |= self.polls.defer(pages, now_s, rng)
         self._store.save_due_times(list(later.items()))
         polled = [one.id for one in due if one.id in polls] if self._common_price is not None else []
         worth = dict.fromkeys(polled, self.price or DEFAULT_PRICE) | self._estimate_worths(judged, now_s)
@@ -441,12 +445,9 @@ class RefreshScheduler:
         return later | self._deferred.defer(unpaid, self._price.saved, wait_s, now_s)
 
     def _max_rate(self) -> float:
-        """Return the highest allowed number of refreshes per second.
-
-        A priced policy may go above its target, so that the price notices.
-        """
-        target = self._price.target(self._rules.budget_per_s, self._demand)
-        return target * MAX_OVERSPENT if self._runner.is_priced else target
+        """Return the maximum refreshes per second; a priced policy may exceed its target, so that the price notices."""
+        own = CommonPrice(self.policy, None, self._price.target(self._own_budget_per_s, self.demand), self.demand)
+        return (self._common or own).max_rate(self.demand, is_priced=self._runner.is_priced)
 
     # measured gains
 
@@ -479,9 +480,8 @@ class RefreshScheduler:
 
     def explain_page(self, look: KnownPage, now_s: float) -> PolicyVerdict | None:
         """Explain the refresh policy's verdict on a page; None if another rule schedules it."""
-        if not self._memory.is_eligible(look):
-            return None
-        return explain_page(self._runner, self._memory.batch_pages([look]), now_s, self.price)
+        made = self._memory.batch_pages([look]) if self._memory.is_eligible(look) else None
+        return None if made is None else explain_page(self._runner, made, now_s, self.price)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
         """Estimate the cost of these fetches in ordinary fetches, for the refresh scheduler's callers."""

@@ -25,6 +25,7 @@ from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.rendering_model import RenderingModel
 from vedette.engine.scheduling.schedule import DEFAULT_PRICE
 from vedette.engine.scheduling.url_order import NEXT_STEP_S, NO_IMPACT, ImpactEstimates, ImpactLookup, WorthSorter
+from vedette.engine.scheduling.url_twins import TWIN_WAIT_S, UrlTwins
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.frontier.queues import ORDER_POLICIES, OrderName, assign_by_worth
@@ -38,9 +39,6 @@ from vedette.policy import Floats, rng_for
 MAX_EMPTY_BATCHES = 8
 MAX_LOOKED = 64
 RETRY_EMPTY_S = 60.0
-# How many http URLs with a known https spelling are fetched at once: the responses may show that they are copies.
-MAX_TWINS = 2
-TWIN_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ class UrlSelector:
         self._back: dict[int, None] = {}
         self._aside: list[int] = []
         self._unpaid_s = inf
-        self._insecure_out = 0
+        self._url_twins = UrlTwins(urls, hosts, thrift.learned)
         self.substitutes: list[FoundUrl] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
@@ -304,7 +302,7 @@ class UrlSelector:
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
         drawn = self._add_values(host, drawn, copies)
-        self._insecure_out = sum(task.url.startswith("http:") for task in host.in_flight.values())
+        self._url_twins.start_batch(host, (one.leased.url for one in drawn))
         verdicts = [
             self._judge_url(
                 host, one, _StoredPage(copies.get(one.leased.id), contents.get(one.leased.id)), worker, now_s
@@ -392,7 +390,7 @@ class UrlSelector:
                 if judged.substitute is not None:
                     self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
-            if self._insecure_out >= MAX_TWINS and self._has_secure_twin(url):
+            if self._url_twins.must_wait(url, now_s):
                 self._release_leases(host, [id_], worker)
                 return now_s + TWIN_WAIT_S
             if one.leased.depth and self._first_fetches.price is not None:
@@ -407,15 +405,10 @@ class UrlSelector:
         if unseen:
             host.trials.pop(id_, None)
             self._trap_filter.on_request(id_, url)
-            self._insecure_out += url.startswith("http:")
+            self._url_twins.on_request(url)
         task = _build_task(host, one, copy, self._url_states.hops.get(id_, 0), until_s)
         task = task._replace(cookies=self._url_states.cookies.get(id_, ""))
         return self._add_render_mode(task, one, copy, site) if self._hosts.rules.render else task
-
-    def _has_secure_twin(self, url: str) -> bool:
-        """Check whether the https spelling of a URL over http is known."""
-        scheme, mark, address = url.partition("://")
-        return scheme == "http" and bool(self._urls.find_ids([f"https{mark}{address}"])[0])
 
     def _add_render_mode(self, task: FetchTask, one: _Candidate, copy: _StoredPage, site: Site) -> FetchTask:
         """Add to a task whether its page may be rendered.

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.engine.search.ports import IndexSnapshot, PageSignals
-from vedette.engine.search.scoring import build_slots, score_texts
+from vedette.engine.search.scoring import build_slots, score_signals, score_words
 from vedette.engine.search.search import MIN_RESULTS
 from vedette.frontier.impact.url_features import concatenate_ranges
-from vedette.index.features import Slot, SlotHits, TextFeatures, WordFeatures
+from vedette.index.features import Slot, SlotHits, TextFeatures, WordCounts, WordFeatures
 from vedette.index.fields import PUBLIC
 from vedette.index.quality.watched_queries import (
     MAX_SLOTS,
@@ -43,7 +43,7 @@ _FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
 def read_query(text: str, shelf: IndexSnapshot, now_s: float) -> WatchedQuery | None:
     """Parse a query as search does, without the operator's rules; None if it has no words, or too many."""
     plan = build_plan(parse_query(text, now_s), shelf.get_word_forms, (PUBLIC,))
-    slots = build_slots(plan.wanted, shelf) if len(plan.wanted) <= MAX_SLOTS else []
+    slots = build_slots(plan.wanted, shelf.df, len(shelf.finder)) if len(plan.wanted) <= MAX_SLOTS else []
     if not slots:
         return None
     is_needed = tuple(word.is_needed for word in plan.wanted)
@@ -70,6 +70,17 @@ def read_words(numbers: WordHashes, words: Mapping[int, str], forms: WordForms) 
 def _stand_for(number: int, word: str | None, forms: WordForms) -> tuple[tuple[int, ...], tuple[float, ...]]:
     others = [(hash_word(form), weight) for form, weight in (forms(word) if word else ()) if " " not in form]
     return (number, *(each for each, _ in others)), (1.0, *(weight for _, weight in others))
+
+
+class _WatchedTokens(NamedTuple):
+    """Tokens of texts that are watched words: their positions in all texts, and ``text * width + word``."""
+
+    places: Ints
+    keys: Ints
+
+    def select(self, tokens: Ints) -> "_WatchedTokens":
+        """Select some of the tokens."""
+        return _WatchedTokens(self.places[tokens], self.keys[tokens])
 
 
 class _FoundWords(NamedTuple):
@@ -122,10 +133,12 @@ class AnswerScorer:
     def __init__(self, watched: WatchedQueries) -> None:
         self._watched = watched
         self._known, self._word = np.unique(watched.words, return_inverse=True)
-        self._width = max(len(self._known), 1)
+        if not len(self._known):
+            self._known = np.zeros(1, np.uint32)  # not in the table
+        self._width = len(self._known)
         self._low = np.uint32((1 << (SLOTS_PER_WORD * self._width).bit_length()) - 1)
         self._table = np.full(int(self._low) + 1, -1, np.int32)
-        self._table[self._known & self._low] = np.arange(len(self._known))
+        self._table[self._known[self._word] & self._low] = self._word
         self._slots = np.diff(watched.start)
         self._query_of_slot = np.repeat(np.arange(len(watched)), self._slots)
         self._column = watched.slot - watched.start[self._query_of_slot[watched.slot]]
@@ -152,7 +165,7 @@ class AnswerScorer:
 
     def score(self, pages: ForwardTokens, signals: PageSignals) -> QueryScores:
         """Score how well each page answers the watched queries, as search would score it."""
-        words = self._find_words(pages)
+        words = _group_tokens(self._find_tokens(pages), pages.lengths)
         candidates = self._look_up(words.keys, self._gates)
         pairs = self._find_pairs(words, candidates, len(pages.lengths))
         return QueryScores(pairs.text, pairs.query, self._score_pairs(pairs, words, pages.lengths, signals))
@@ -170,8 +183,9 @@ class AnswerScorer:
         both = ForwardTokens(
             np.concatenate((before.words, after.words)), np.concatenate((before.lengths, after.lengths))
         )
-        pages, words = len(after.lengths), self._find_words(both)
-        moved = self._look_up(self._find_moved(before, after, words), self._every)
+        pages, tokens = len(after.lengths), self._find_tokens(both)
+        moved = self._look_up(self._find_moved(before, after, tokens), self._every)
+        words = _group_tokens(tokens.select(self._list_counted(tokens, moved, is_whole)), both.lengths)
         is_wanted = np.append(np.zeros(pages, np.bool_), is_whole)[words.keys // self._width]
         middle = pages * max(len(self._watched), 1)
         whole = self._look_up(words.keys[is_wanted], self._gates) - middle
@@ -186,31 +200,36 @@ class AnswerScorer:
         new = QueryScores(pairs.text[half:] - pages, pairs.query[half:], scores[half:])
         return merge_scores(old, new, len(self._watched), is_same[pairs.candidate[half:]])
 
-    def _find_words(self, pages: ForwardTokens) -> _FoundWords:
-        """Find watched words in texts. Most words are ruled out by one lookup in a table."""
+    def _find_tokens(self, pages: ForwardTokens) -> _WatchedTokens:
+        """Find the tokens that are watched words. Most others are ruled out by one lookup in a table."""
         which = self._table.take((pages.words & self._low).astype(np.intp))
+        wrong = np.flatnonzero((self._known.take(which, mode="clip") != pages.words) & (which >= 0))
+        if len(wrong):
+            found = pages.words[wrong]
+            again = np.minimum(np.searchsorted(self._known, found), len(self._known) - 1)
+            which[wrong] = np.where(self._known[again] == found, again, -1)
         places: Ints = np.flatnonzero(which >= 0)
-        found, word = pages.words[places], which[places].astype(np.int64)
-        other = np.flatnonzero(self._known[word] != found)
-        if len(other):
-            again = np.minimum(np.searchsorted(self._known, found[other]), len(self._known) - 1)
-            word[other] = np.where(self._known[again] == found[other], again, -1)
-            places, word = places[word >= 0], word[word >= 0]
-        row = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))
-        keys, order = _sort_both(row[places] // _FIELDS * self._width + word)
-        places, first = places[order], np.flatnonzero(_find_new(keys))
-        return _FoundWords(keys[first], np.append(first, len(keys)), places, row[places])
+        begins = np.repeat(np.arange(len(pages.lengths)) * self._width, pages.lengths.sum(axis=1))
+        return _WatchedTokens(places, begins[places] + which[places])
 
-    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Ints:
+    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, tokens: _WatchedTokens) -> Ints:
         """Find the words, by page, that appeared, disappeared or moved; all words in fields whose length changed."""
         is_as_long = (before.lengths == after.lengths).reshape(-1)
         old, new = (np.repeat(is_as_long, each.lengths.reshape(-1)) for each in (before, after))
         is_other = np.ones(len(old) + len(new), np.bool_)
         is_other[np.append(old, new)] = np.tile(before.words[old] != after.words[new], 2)
         is_moved = np.zeros(len(before.lengths) * self._width, np.bool_)
-        keys = np.repeat(words.keys, np.diff(words.start))[is_other[words.places]]
-        is_moved[keys % max(len(is_moved), 1)] = True
+        is_moved[tokens.keys[is_other[tokens.places]] % max(len(is_moved), 1)] = True
         return np.flatnonzero(is_moved)
+
+    def _list_counted(self, tokens: _WatchedTokens, moved: Ints, is_whole: Bools) -> Ints:
+        """List the tokens that count: words of queries that move, and all in new versions of ``is_whole`` pages."""
+        page, query = np.divmod(moved, max(len(self._watched), 1))
+        begins, ends = self._word_start[query], self._word_start[query + 1]
+        is_counted = np.zeros((2, len(is_whole), self._width), np.bool_)
+        is_counted[:, np.repeat(page, ends - begins), self._word[concatenate_ranges(begins, ends)]] = True
+        is_counted[1, is_whole] = True
+        return np.flatnonzero(is_counted.reshape(-1)[tokens.keys])
 
     def _look_up(self, keys: Ints, index: tuple[Ints, Ints]) -> Ints:
         """Look up the queries of words, by text: ``text * queries + query`` of each pair, ascending."""
@@ -244,19 +263,18 @@ class AnswerScorer:
         for slots in np.flatnonzero(np.bincount(slots_of)).tolist():
             some, mine = np.flatnonzero(slots_of == slots), np.flatnonzero(slots_of[pairs.words.pair] == slots)
             place[some] = np.arange(len(some))
-            text = pairs.text[some]
-            found = pairs.words.select(mine)
+            text, found = pairs.text[some], pairs.words.select(mine)
+            points[some] = score_signals(signals, slots)[text]
             if slots == 1:  # by far the most common
-                features: TextFeatures = self._count_words(found, words, lengths, text)
+                points[some] += _score_single(self._count_words(found, words, lengths, text), signals.depth[text])
             else:
                 found = found._replace(pair=place[found.pair])
                 hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
                 idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
-                features = TextFeatures(hits, lengths[text], idf)
-            points[some] = score_texts(features, signals.take(text), slots)
+                points[some] += score_words(TextFeatures(hits, lengths[text], idf), signals.depth[text], slots)
         return normalize_points(points)
 
-    def _count_words(self, found: _QueryWords, words: _FoundWords, lengths: Ints, text: Ints) -> WordFeatures:
+    def _count_words(self, found: _QueryWords, words: _FoundWords, lengths: Ints, text: Ints) -> WordCounts:
         """Count the hits of queries of one word, with its other forms, by field and pair."""
         keys = len(words.keys)
         key, (of, field) = np.repeat(np.arange(keys), np.diff(words.start)), np.divmod(words.rows, _FIELDS)
@@ -268,7 +286,7 @@ class AnswerScorer:
         first[key[inside]] = words.places[inside] - begins[of[inside]]
         starts = np.flatnonzero(_find_new(found.pair))
         each = times[:, found.key].astype(np.float64)
-        return WordFeatures(
+        return WordCounts(
             np.add.reduceat(each, starts, axis=1),
             np.add.reduceat(each * self._watched.weight[found.entry], starts, axis=1),
             np.minimum.reduceat(first[found.key], starts),
@@ -286,9 +304,26 @@ class AnswerScorer:
         hits, word = hits[order], np.repeat(np.arange(len(times)), times)[order]
         pair, entry, field = found.pair[word], found.entry[word], words.rows[hits] % _FIELDS
         is_new = _find_new(place)
-        weights = np.zeros((int(is_new.sum()), slots))
-        weights[np.cumsum(is_new) - 1, self._column[entry]] = self._watched.weight[entry]
+        weights = np.zeros((slots, int(is_new.sum())))
+        weights[self._column[entry], np.cumsum(is_new) - 1] = self._watched.weight[entry]
         return SlotHits(place[is_new], pair[is_new], field[is_new], weights)
+
+
+def _score_single(counts: WordCounts, depth: Ints) -> Floats:
+    """Score texts for queries of one word; most texts have it in their bodies only, where few features count."""
+    points, is_outside = np.empty(len(depth)), counts.times[:_BODY].any(axis=0)
+    for rows, is_body_only in ((np.flatnonzero(is_outside), False), (np.flatnonzero(~is_outside), True)):
+        features = WordFeatures(counts.select(rows))
+        points[rows] = score_words(features, depth[rows], 1, is_body_only=is_body_only)
+    return points
+
+
+def _group_tokens(tokens: _WatchedTokens, lengths: Ints) -> _FoundWords:
+    """Group watched tokens by text and word."""
+    rows = np.repeat(np.arange(lengths.size), lengths.reshape(-1))
+    keys, order = _sort_both(tokens.keys)
+    places, first = tokens.places[order], np.flatnonzero(_find_new(keys))
+    return _FoundWords(keys[first], np.append(first, len(keys)), places, rows[places])
 
 
 def _sort_both(values: Ints) -> tuple[Ints, Ints]:

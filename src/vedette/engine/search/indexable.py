@@ -48,7 +48,7 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
     if standing:
         return str(standing[0])
     if page.has_other_canonical:
-        return "its author declares another page instead"
+        return "its author declares another page as canonical"
     until_s = _parse_unavailable_after(page.directives)
     return "its author's expiry date has passed" if until_s is not None and until_s <= now_s else ""
 

@@ -12,7 +12,7 @@ all. So a query with little evidence is judged by similar ones. Old evidence dec
 watched is tried again: nothing is left out forever. First fetches are measured with all queries: they may bring results
 where new versions of old pages never did.
 
-For unseen pages the needy queries are those watched as a whole, since they are the most frequent: each has a sketch of
+For unseen pages the needy queries are those watched as a whole, since their gains weigh most: each has a sketch of
 its best results (``frontier.impact``), and URLs are matched to it by its words and their other forms. Single words need
 none: the curves say what a page would bring for each.
 """

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from vedette.index.fields import StoredPage
 from vedette.index.query.retrieval import ForwardTokens, Searcher
+from vedette.index.semantic.similarity import Similarity
 from vedette.policy import Floats, Ints
 
 
@@ -66,11 +67,26 @@ class IndexSnapshot(Protocol):
     def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
         """Index snapshot port of search: return the stored text of pages; None for one that is gone."""
 
+    def get_urls(self, ids: Ints) -> Sequence[str]:
+        """Index snapshot port of search: return the URLs of pages; empty for one that is gone."""
+
     def df(self, word: str) -> int:
         """Index snapshot port of search: return the document frequency of a word, roughly."""
 
     def get_word_forms(self, word: str) -> Sequence[tuple[str, float]]:
         """Index snapshot port of search: return other forms of a word in the index, with weights."""
+
+    def is_known(self, word: str) -> bool:
+        """Index snapshot port of search: check whether public pages are known to have a word; some may be missing."""
+
+    def complete_word(self, word: str, most: int) -> Sequence[str]:
+        """Index snapshot port of search: return frequent words that begin like this one, typos allowed."""
+
+    def compare_meaning(self, words: Sequence[str], best: Ints, scores: Floats) -> Similarity | None:
+        """Index snapshot port of search: compare all pages with the meaning of a query; None if that is off.
+
+        ``best`` are the best pages by words, with their scores.
+        """
 
     def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
         """Index snapshot port of search: suggest a spelling of the words; None if they seem right."""

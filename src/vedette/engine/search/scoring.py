@@ -8,6 +8,7 @@ relevance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.engine.search.ports import IndexSnapshot, PageSignals
-from vedette.index.features import FEATURES, Feature, Slot, TextFeatures, compute_features, compute_idf
+from vedette.index.features import BODY_FEATURES, FEATURES, Feature, Slot, TextFeatures, compute_features, compute_idf
+from vedette.index.feedback import score_feedback
 from vedette.index.fields import MAX_WORDS
 from vedette.index.query.planner import QueryWord
-from vedette.index.query.retrieval import TEXT_FIELDS
+from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.semantic.similarity import Similarity
 from vedette.learn.clicks.reputations import LearnedQuality
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
@@ -27,7 +30,6 @@ from vedette.serve.rank.explore.prospect import Prospect
 from vedette.serve.rank.reputation import PageBeliefs, Reputation, pair_keys
 from vedette.serve.rank.reranking import UNPROVEN, TrialLimits, reorder
 from vedette.serve.rank.scoring import (
-    WEIGHTS,
     blend_weights,
     explain_rank,
     score_features,
@@ -35,6 +37,7 @@ from vedette.serve.rank.scoring import (
     score_freshness,
     score_home,
 )
+from vedette.serve.rank.weights import WEIGHTS
 from vedette.serve.slate import Audience, Reason, SearchResult
 from vedette.text import hash_word, split_words
 
@@ -46,31 +49,51 @@ LIST_LENGTH = 100  # pages on the list that a young page is assumed to appear in
 
 STATIC_FEATURES: tuple[Feature, ...] = (
     Feature("home", "home page of the site that the query names"),
-    Feature("fresh", "a fresh page for a query that wants one"),
+    Feature("fresh", "a fresh page for a query about recent things"),
     Feature("importance", "links from important pages"),
     Feature("host_importance", "an important site"),
-    Feature("popularity", "chosen by readers"),
+    Feature("popularity", "chosen by users"),
     Feature("shallow", "a short path in the address"),
     Feature("spam", "looks like spam"),
     Feature("favoured", "raised or lowered by the operator"),
+    Feature("feedback", "words that the best results share"),
+    Feature("meaning", "close in meaning"),
 )
 ALL_FEATURES = FEATURES + STATIC_FEATURES
 _KEYS = tuple(feature.key for feature in ALL_FEATURES)
 _HOME = _KEYS.index("home")
 _BODY = TEXT_FIELDS.index("body")
 _NAMING = ("url_coverage", "title_coverage", "title_exact")
-_MOMENTARY = ("fresh", "favoured")
+_FEEDBACK = _KEYS.index("feedback")
 _TEXT = {feature.key: column for column, feature in enumerate(FEATURES)}
 
 
 class IndexHints(NamedTuple):
-    """Hints from the index for scoring: pages with all needed words, and those with the query in order."""
+    """Hints from the index for scoring: pages with all needed words, and those with the query in order in their text.
+
+    The latter are looked up only if a text is truncated.
+    """
 
     with_all: Ints
-    in_order: Ints
+    in_order: Callable[[], Ints]
 
 
-NO_HINTS = IndexHints(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_HINTS = IndexHints(np.zeros(0, np.int64), lambda: np.zeros(0, np.int64))
+
+
+class CandidateTexts(NamedTuple):
+    """The words of candidates and the features of their texts, by row."""
+
+    forward: ForwardTokens
+    features: Floats
+
+    def join(self, others: "CandidateTexts") -> "CandidateTexts":
+        """Return these texts, followed by the others."""
+        forward = ForwardTokens(
+            np.concatenate((self.forward.words, others.forward.words)),
+            np.concatenate((self.forward.lengths, others.forward.lengths)),
+        )
+        return CandidateTexts(forward, np.concatenate((self.features, others.features)))
 
 
 class ScoredCandidates(NamedTuple):
@@ -82,27 +105,21 @@ class ScoredCandidates(NamedTuple):
     contributions: Floats
     scores: Floats
     weights: Mapping[str, float] = WEIGHTS
+    texts: CandidateTexts | None = None
 
     def list_reasons(self, row: int) -> tuple[Reason, ...]:
         """List the reasons for a candidate's score, the most important first."""
-        added = self.contributions[row]
-        order = np.argsort(-np.abs(added), kind="stable").tolist()
+        added, values = self.contributions[row].tolist(), self.features[row].tolist()
+        columns = [column for column, points in enumerate(added) if abs(points) >= MIN_CONTRIBUTION]
         return tuple(
-            Reason(
-                ALL_FEATURES[column].words,
-                float(self.features[row, column]),
-                self.weights.get(_KEYS[column], 0.0),
-                float(added[column]),
-            )
-            for column in order
-            if abs(added[column]) >= MIN_CONTRIBUTION
+            Reason(ALL_FEATURES[column].words, values[column], self.weights.get(_KEYS[column], 0.0), added[column])
+            for column in sorted(columns, key=lambda column: -abs(added[column]))
         )
 
     def list_features(self, row: int) -> tuple[tuple[str, float], ...]:
         """List every scoring feature of a candidate that counted: its short name and value."""
-        columns = np.flatnonzero(self.contributions[row])
-        values = self.features[row, columns].tolist()
-        return tuple((_KEYS[column], value) for column, value in zip(columns.tolist(), values, strict=True))
+        added, values = self.contributions[row].tolist(), self.features[row].tolist()
+        return tuple((key, value) for key, value, points in zip(_KEYS, values, added, strict=True) if points)
 
     @property
     def is_navigational(self) -> bool:
@@ -116,39 +133,60 @@ class ScoredCandidates(NamedTuple):
         return explain_rank(added, words, covered)
 
 
-def build_slots(wanted: Sequence[QueryWord], shelf: IndexSnapshot) -> list[Slot]:
+def build_slots(wanted: Sequence[QueryWord], df_of: Callable[[str], int], pages: int) -> list[Slot]:
     """Convert the words of a query to numbers with their idf weights, for scoring.
 
     If no page has a word itself, it weighs as much as the commonest of its forms.
     """
-    pages = len(shelf.finder)
     slots = []
     for slot in wanted:
         words = [word for word, _ in slot.words]
-        df = shelf.df(words[0]) or max((shelf.df(word) for word in words[1:]), default=0)
+        df = df_of(words[0]) or max((df_of(word) for word in words[1:]), default=0)
         numbers = tuple(hash_word(word) for word in words)
         slots.append(Slot(numbers, tuple(weight for _, weight in slot.words), compute_idf(df, pages)))
     return slots
 
 
-def score_candidates(
+def score_candidates(  # noqa: PLR0913 - most have a default
     ids: Ints,
     wanted: Sequence[QueryWord],
     shelf: IndexSnapshot,
     now_s: float,
     known: IndexHints = NO_HINTS,
     favoured: Mapping[int, float] = MappingProxyType({}),
+    near: Similarity | None = None,
+    *,
+    slots: Sequence[Slot] | None = None,
+    is_full: bool = False,
+    read: CandidateTexts | None = None,
 ) -> ScoredCandidates:
-    """Score search candidates for the words of a query; the operator boosts some hosts, by number."""
-    forward = shelf.forward(ids)
-    text = compute_features(forward, build_slots(wanted, shelf))
-    _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, ids, known)
+    """Score search candidates for the words of a query, and for its meaning if that was compared.
+
+    The operator boosts some hosts, by number. ``slots`` have other document frequencies than the snapshot's: of all
+    shards, whose candidates are compared, so that feedback is left to who has them. Features without a weight are
+    computed only if it ``is_full``. The texts of the first candidates may have been ``read`` before.
+    """
+    own = build_slots(wanted, shelf.df, len(shelf.finder)) if slots is None else slots
+    new = ids if read is None else ids[len(read.features) :]
+    forward = shelf.forward(new)
+    text = compute_features(forward, own, None if is_full else _list_used(len(wanted)))
+    _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, new, known)
+    texts = CandidateTexts(forward, text)
+    forward, text = texts = texts if read is None else read.join(texts)
     signals = shelf.get_signals(ids)
     wish = score_fresh_intent([slot.words[0][0] for slot in wanted], signals.date_s, now_s)
     fresh = wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s)
     favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else None
-    result = explain_texts(text, signals, len(wanted), fresh, favours)
-    return ScoredCandidates(ids, signals, *result)
+    meaning = near.look_up(ids) if near is not None else None
+    result = explain_texts(text, signals, len(wanted), fresh, favours, meaning)
+    return ScoredCandidates(ids, signals, *(_add_feedback(result, forward, own) if slots is None else result), texts)
+
+
+@cache
+def _list_used(words: int) -> frozenset[str]:
+    """List the features of texts that count for a query of this many words, or are needed to explain its results."""
+    weighed = {key for key, weight in blend_weights(words).items() if weight}
+    return frozenset((*weighed, *_NAMING, *(f"{field}_coverage" for field in TEXT_FIELDS)))
 
 
 class ScoredTexts(NamedTuple):
@@ -160,33 +198,70 @@ class ScoredTexts(NamedTuple):
     weights: Mapping[str, float]
 
 
-def explain_texts(text: Floats, signals: PageSignals, words: int, fresh: Floats, favours: Floats | None) -> ScoredTexts:
+def _add_feedback(result: ScoredTexts, forward: ForwardTokens, slots: Sequence[Slot]) -> ScoredTexts:
+    """Add to the scores how much candidates share the words of the best ones, if that counts for the query."""
+    weight = result.weights.get("feedback", 0.0)
+    if not weight:
+        return result
+    known = np.array([number for slot in slots for number in slot.numbers], np.uint32)
+    order = np.argsort(-result.scores, kind="stable")
+    result.features[:, _FEEDBACK] = score_feedback(forward, order, known)
+    result.contributions[:, _FEEDBACK] = weight * result.features[:, _FEEDBACK]
+    return result._replace(scores=result.scores + result.contributions[:, _FEEDBACK])
+
+
+def explain_texts(
+    text: Floats,
+    signals: PageSignals,
+    words: int,
+    fresh: Floats,
+    favours: Floats | None,
+    meaning: Floats | None = None,
+) -> ScoredTexts:
     """Score texts by their features for a query of this many words, and by page signals, with each contribution.
 
-    ``fresh`` and ``favours`` are added for queries that want fresh pages and for operator boosts.
+    ``fresh``, ``favours`` and ``meaning`` are added for queries that want fresh pages, for operator boosts, and for
+    similarity in meaning.
     """
-    static = _list_static(lambda key: text[:, _TEXT[key]], signals, words)
-    static |= {"fresh": fresh, "favoured": np.zeros(len(text)) if favours is None else favours}
+    static, none = _list_signals(signals), np.zeros(len(text))
+    static["home"] = _score_home(lambda key: text[:, _TEXT[key]], signals.depth, words)
+    static |= {"fresh": fresh, "favoured": none if favours is None else favours, "feedback": none}
+    static["meaning"] = none if meaning is None else meaning
     features = np.column_stack([text, *(static[feature.key] for feature in STATIC_FEATURES)])
     weights = blend_weights(words)
     result = score_features(features, _KEYS, weights)
     return ScoredTexts(features, result.contributions, result.scores, weights)
 
 
-def score_texts(text: TextFeatures, signals: PageSignals, words: int) -> Floats:
-    """Score texts as ``explain_texts`` does, for queries without freshness: only features with a weight."""
-    static, points = _list_static(text.__getitem__, signals, words), np.zeros(text.texts)
+def score_words(text: TextFeatures, depth: Ints, words: int, *, is_body_only: bool = False) -> Floats:
+    """Score texts by their words, for queries without freshness; with ``score_signals`` as ``explain_texts`` does.
+
+    Only features with a weight are computed, and if no text has words outside its body, only those of bodies.
+    """
+    points = np.zeros(text.texts)
     for key, weight in blend_weights(words).items():
-        if weight and key not in _MOMENTARY:
-            points += weight * (static[key] if key in static else text[key])
+        if weight and key in _TEXT and (key in BODY_FEATURES or not is_body_only):
+            points += weight * text[key]
+    home = blend_weights(words).get("home", 0.0)
+    return points if is_body_only or not home else points + home * _score_home(text.__getitem__, depth, words)
+
+
+def score_signals(signals: PageSignals, words: int) -> Floats:
+    """Score pages by their signals alone, for any query of this many words."""
+    weights, points = blend_weights(words), np.zeros(len(signals.depth))
+    for key, values in _list_signals(signals).items():
+        points += weights.get(key, 0.0) * values
     return points
 
 
-def _list_static(text: Callable[[str], Floats], signals: PageSignals, words: int) -> dict[str, Floats]:
-    """List the features that do not come from words alone, without those of the moment."""
+def _score_home(text: Callable[[str], Floats], depth: Ints, words: int) -> Floats:
     in_address, in_title, title_share = (text(key) for key in _NAMING)
+    return score_home(in_address, in_title, title_share, depth, words)
+
+
+def _list_signals(signals: PageSignals) -> dict[str, Floats]:
+    """List the features that come from page signals alone, without those of the moment."""
     return {
-        "home": score_home(in_address, in_title, title_share, signals.depth, words),
         "importance": signals.importance,
         "host_importance": signals.host_importance,
         "popularity": signals.popularity - NEUTRAL,
@@ -197,13 +272,16 @@ def _list_static(text: Callable[[str], Floats], signals: PageSignals, words: int
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:
     """Trust the index that words occur in a text whose stored forward tokens are truncated."""
+    if not is_cut.any():
+        return
     text[is_cut & np.isin(ids, known.with_all), _TEXT["anywhere"]] = 1.0
+    is_ordered = is_cut & np.isin(ids, known.in_order())
     for key in ("body_has", "body_near"):
-        text[is_cut & np.isin(ids, known.in_order), _TEXT[key]] = 1.0
+        text[is_ordered, _TEXT[key]] = 1.0
 
 
 QUALITY = "quality"
-LIKED_REASON = "liked by readers who looked at it"
+LIKED_REASON = "liked by people who saw it"
 # Fewer views than this are not worth mentioning.
 MIN_LOOKS = 3.0
 
@@ -223,17 +301,21 @@ class LearnedOrder(NamedTuple):
     unproven: tuple[int, ...] = ()
     believed: PageBeliefs | None = None
 
-    def annotate(self, result: SearchResult, row: int) -> SearchResult:
-        """Add a search result's propensity and what its learned quality added."""
+    def annotate(self, result: SearchResult, row: int, is_explained: bool) -> SearchResult:  # noqa: FBT001 - a request's
+        """Add a search result's propensity and what its learned quality added, with the reason if it is explained."""
         if self.believed is None or np.isnan(self.propensity[row]):
             return result
         points = float(self.points[row])
-        return result._replace(
+        result = result._replace(
             score=result.score + points,
-            why=(*result.why, Reason(LIKED_REASON, points, 1.0, points)) if points else result.why,
-            sentence=f"{result.sentence} {_describe_likes(self.believed, row)}".strip(),
             features=(*result.features, (QUALITY, points)),
             propensity=float(self.propensity[row]),
+        )
+        if not is_explained:
+            return result
+        return result._replace(
+            why=(*result.why, Reason(LIKED_REASON, points, 1.0, points)) if points else result.why,
+            sentence=f"{result.sentence} {_describe_likes(self.believed, row)}".strip(),
         )
 
     def list_notes(self) -> dict[int, str]:

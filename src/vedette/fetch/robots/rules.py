@@ -13,6 +13,7 @@ in which ``/robots.txt`` is a path like any other.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 # A pattern begins at the path's first byte; ``*`` matches any run, a final ``$`` the end. Patterns and paths are
@@ -73,7 +74,7 @@ def compile_pattern(value: bytes) -> Pattern:
     >>> compile_pattern("/café*x$".encode()).matches(b"/caf%C3%A9/a/x")
     True
     """
-    escaped = _TO_ESCAPE.sub(_escape, value)
+    escaped = _TO_ESCAPE.sub(_escape, value) if b"%" in value or not value.isascii() else value
     anchored = escaped.endswith(b"$")
     head, *others = escaped.removesuffix(b"$").split(b"*")
     tail = others.pop() if others else None
@@ -98,7 +99,8 @@ def extract_path(url: str) -> bytes:
         return b"/"
     path = raw[begin.start() : len(raw) if fragment < 0 else fragment]
     # The reference stores the path as a C string, so a NUL ends it.
-    path = _ESCAPED.sub(_escape, path.partition(b"\0")[0])
+    path = path.partition(b"\0")[0]
+    path = _ESCAPED.sub(_escape, path) if b"%" in path else path
     return path if path.startswith(b"/") else b"/" + path
 
 
@@ -334,7 +336,11 @@ def _split_line(line: bytes) -> tuple[bytes, bytes] | None:
 
 
 def _match_key(written: bytes) -> Key | None:
-    lowered = written[:16].lower()
+    return _find_key(written[:16].lower())
+
+
+@lru_cache(maxsize=256)  # a file has a handful of different ones
+def _find_key(lowered: bytes) -> Key | None:
     return next((key for key, spellings in _KEYS if lowered.startswith(spellings)), None)
 
 

@@ -80,7 +80,7 @@ class RobotsState:
 
     def __post_init__(self) -> None:
         if self.status is RobotsStatus.READ and self.last_good is None:
-            raise ValueError("a parsed robots.txt needs its text")
+            raise ValueError("rules parsed from robots.txt need the file's text")
 
     @property
     def rules(self) -> RobotsRules:

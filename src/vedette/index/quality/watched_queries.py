@@ -1,7 +1,8 @@
 """Watched queries: the queries used to measure gains, as arrays, and how well pages answer them.
 
-They are what people search for, as parsed by search: a slot for each word, with its other forms. The most frequent
-queries are watched as a whole; the others are too many, and each counts once for each of its words (Pandey08, 4.6.1).
+They are what people search for, as parsed by search: a slot for each word, with its other forms. The frequent queries
+whose gains weigh most are watched as a whole; the others are too many, and each counts once for each of its words
+(Pandey08, 4.6.1).
 Before anyone has searched, people are expected to search for the words in titles and link texts; these count as a
 number of searches and matter less the more real ones there are.
 """
@@ -19,7 +20,7 @@ from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 from vedette.text import WideHashes, WordHashes
 
-MAX_ASKED, MAX_WORDS = 100, 2_000  # whole queries, the most frequent; and single words
+MAX_ASKED, MAX_WORDS = 100, 2_000  # whole queries, and single words
 MAX_SLOTS = 8  # words of a watched query; longer ones find themselves
 # After this many searches, queries count as much as the names of pages.
 FIRST_SEARCHES = 100.0
@@ -139,6 +140,24 @@ def build_watched(asked: Sequence[tuple[WatchedQuery, float]]) -> WatchedQueries
         np.array([max(one.min_words, 1) for one, _ in kept], np.int64),
         np.array([prints[place] for place in places], np.uint64),
     )
+
+
+def choose_whole(asked: Sequence[tuple[WatchedQuery, float]], most: int) -> list[int]:
+    """Choose which queries to watch as a whole, by frequency times the idf of their words, and return their positions.
+
+    Queries of one word are none of them; of several with the same words, the first counts. Common words together are
+    watched as words: they are costly, and gain little.
+
+    >>> tide, low, the = Slot((5,), (1.0,), 3.0), Slot((7,), (1.0,), 1.0), Slot((2,), (1.0,), 0.125)
+    >>> pairs = [WatchedQuery(slots, (True, True), 2) for slots in ((the, low), (low, tide), (tide, low), (low, tide))]
+    >>> choose_whole([(WatchedQuery.of_word(tide), 9.0), *zip(pairs, (4.0, 3.0, 2.0, 1.0))], 2)
+    [2, 3]
+    """
+    first: dict[tuple[Slot, ...], int] = {}
+    for place, (one, _) in enumerate(asked):
+        if len(one.slots) > 1:
+            first.setdefault(one.slots, place)
+    return sorted(first.values(), key=lambda at: -asked[at][1] * sum(slot.idf for slot in asked[at][0].slots))[:most]
 
 
 def weigh_words(

@@ -7,6 +7,7 @@
     intitle:word inurl:word   in the title, in the URL; a phrase may follow
     site:example.org/docs     of this host or domain, below this path; several mean any of them
     filetype:pdf (type:, ext:), lang:de
+    version:2.8               of this release of a manual
     after:2024 after:2024-05 after:2024-05-01 after:7d, and before: the same; h, d, w, m, y count back from now
 
 A minus works before operators too. AND and + are accepted and change nothing. Anything else with a colon is searched as
@@ -44,8 +45,8 @@ class ParsedQuery(NamedTuple):
     """A parsed query. A page must match one part of each group in ``every``, and nothing in ``none``.
 
     Sites are host names, domains or host/path prefixes in lower case; kinds are file types ("pdf"), languages ISO 639-1
-    codes; days are seconds since 1970, ``after_s`` inclusive and ``before_s`` exclusive. ``notes`` tell the user which
-    parts of the query were ignored, and why.
+    codes, versions names of releases ("2.8"); days are seconds since 1970, ``after_s`` inclusive and ``before_s``
+    exclusive. ``notes`` tell the user which parts of the query were ignored, and why.
     """
 
     text: str
@@ -57,6 +58,8 @@ class ParsedQuery(NamedTuple):
     not_kinds: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     not_languages: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    not_versions: tuple[str, ...] = ()
     after_s: float | None = None
     before_s: float | None = None
     notes: tuple[str, ...] = ()
@@ -70,16 +73,17 @@ class ParsedQuery(NamedTuple):
     def is_empty(self) -> bool:
         """Whether the parsed query has neither words nor a filter that finds something."""
         dated = self.after_s is not None or self.before_s is not None
-        return not (self.every or self.sites or self.kinds or self.languages or dated)
+        return not (self.every or self.sites or self.kinds or self.languages or self.versions or dated)
 
 
 MAX_CHARACTERS = 512  # as typed, and as written by ``format_query``
-MAX_GROUPS = 32  # the same for what is excluded, and for values of a filter
+MAX_GROUPS = 64
+MAX_LISTED = 32  # parts that are excluded, and values of a filter
 MAX_ALTERNATIVES = 8
 MAX_NOTES = 8
 MAX_MOMENT_LENGTH = len("before:2024-05-01T12:30:00")
 
-Filter = Literal["sites", "kinds", "languages", "after_s", "before_s"]
+Filter = Literal["sites", "kinds", "languages", "versions", "after_s", "before_s"]
 Thing = TypeVar("Thing")
 Join = Literal["|", "or", "and"]
 
@@ -90,6 +94,7 @@ _FILTERS: dict[str, Filter] = {
     "type": "kinds",
     "lang": "languages",
     "language": "languages",
+    "version": "versions",
     "after": "after_s",
     "before": "before_s",
 }
@@ -98,10 +103,11 @@ _OPERATOR_NAMES: dict[str, str] = {
     "sites": "site",
     "kinds": "filetype",
     "languages": "lang",
+    "versions": "version",
     "title": "intitle",
     "url": "inurl",
 }
-_LISTED = ("sites", "not_sites", "kinds", "not_kinds", "languages", "not_languages")
+_LISTED = tuple(f"{no}{name}" for name in ("sites", "kinds", "languages", "versions") for no in ("", "not_"))
 _OPPOSITE: dict[str, Filter] = {"after_s": "before_s", "before_s": "after_s"}
 
 _JOINS: dict[str, Join] = {"|": "|", "OR": "or", "AND": "and"}
@@ -117,6 +123,7 @@ _SITE = re.compile(r"(?=.*\w)[\w.:-]+(?:/[^\s|]*)?")
 _KIND = re.compile(r"[a-z0-9]{1,8}")
 _KIND_NAMES = {"htm": "html", "xhtml": "html", "text": "txt", "markdown": "md"}  # one name for each
 _LANGUAGE = re.compile(r"([a-z]{2})(?:[-_][a-z0-9]{2,8})*")
+_VERSION = re.compile(r"v?([0-9][a-z0-9._-]{0,39})|([a-z][a-z0-9._-]{0,39})")
 _MOMENT = re.compile(
     r"([0-9]{4})(?:[-/.]([0-9]{1,2})(?:[-/.]([0-9]{1,2})(?:t([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]))?)?)?"
 )
@@ -278,7 +285,7 @@ class _QueryBuilder:
         if isinstance(item, _FilterItem):
             self._add_filter(item)
         elif item.minus:
-            self._append(self.none, item.part, MAX_GROUPS, f"-{_format_part(item.part)}")
+            self._append(self.none, item.part, MAX_LISTED, f"-{_format_part(item.part)}")
         elif not alternative:
             self.is_open = self._append(self.every, [item.part], MAX_GROUPS, _format_part(item.part))
         elif self.is_open:
@@ -287,7 +294,7 @@ class _QueryBuilder:
     def _add_filter(self, item: _FilterItem) -> None:
         name = f"not_{item.name}" if item.minus else item.name
         if isinstance(item.value, str):
-            self._append(self.listed.setdefault(name, []), item.value, MAX_GROUPS, _format_value(name, item.value))
+            self._append(self.listed.setdefault(name, []), item.value, MAX_LISTED, _format_value(name, item.value))
         elif name in self.moments:
             self.moments[name] = (max if name == "after_s" else min)(self.moments[name], item.value)
         elif self._has_room(MAX_MOMENT_LENGTH):
@@ -324,9 +331,9 @@ def _build_notes(asked: ParsedQuery) -> Iterator[str]:
     """Yield the notes about a parsed query as a whole."""
     if asked.after_s is not None and asked.before_s is not None and asked.after_s >= asked.before_s:
         yield "No date is both after the first and before the second one."
-    if any((asked.every, asked.sites, asked.kinds, asked.languages)) or (asked.after_s, asked.before_s) != (None, None):
+    if not asked.is_empty:
         return
-    if any((asked.none, asked.not_sites, asked.not_kinds, asked.not_languages)):
+    if any((asked.none, asked.not_sites, asked.not_kinds, asked.not_languages, asked.not_versions)):
         yield "Add something to search for."
     elif asked.text.strip():
         yield "This query has no words."
@@ -343,9 +350,17 @@ def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float 
     if operator in {"lang", "language"}:
         found = _LANGUAGE.fullmatch(value)
         return found[1] if found else None
+    if operator == "version":
+        return _parse_version(value)
     value = value.lstrip(".")
     known = (_TYPE if operator == "type" else _KIND).fullmatch(value)
     return _KIND_NAMES.get(value, value) if known else None
+
+
+def _parse_version(value: str) -> str | None:
+    """Parse the name of a release; "v2.8" is the same as "2.8"."""
+    found = _VERSION.fullmatch(value)
+    return found[1] or found[2] if found else None
 
 
 def _parse_site(value: str) -> str | None:

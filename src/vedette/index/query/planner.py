@@ -1,18 +1,19 @@
 """Query planner: turn a parsed query into index queries, first strict and then looser.
 
 Every group of the query must occur in some text field of a page. A word also matches other forms of it and synonyms,
-which count less. Common words ("the", "of") are optional, unless there is nothing else. The order of the words is
-optional too: it promotes pages into the few hundred that are scored afterwards.
+which count less. Common words ("the", "of") are ignored, unless there is nothing else. If more pages have all words
+than are scored afterwards, those with the words in order are looked up as well.
 
 If too few pages have everything, ``looser`` has plans that drop some groups. A query of many words is a question:
 hardly any page has them all, so pages with any of them are candidates from the start, and the number of matched words
-is a ranking feature. Quoted phrases and field filters ("intitle:") are never dropped.
+is a ranking feature. Field filters ("intitle:") are never dropped, and quoted phrases only if hardly any page has what
+a whole question quotes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
+from vedette.index.fields import version_value
 from vedette.index.query.parser import ParsedQuery, QueryPart
 from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 from vedette.index.query.vocabulary import is_stop_word
@@ -22,14 +23,19 @@ from vedette.index.query.vocabulary import is_stop_word
 BOOSTS = {"title": 2.0, "headings": 1.0, "anchors": 1.5, "url": 0.5, "body": 1.0}
 # Other forms of a word are searched only in the fields where a page most likely has nothing else.
 FORM_FIELDS = ("title", "body")
-PHRASE_FIELDS = {"title": 2.0, "headings": 1.0, "anchors": 1.0, "body": 3.0}
-PIECE_SHARE = 0.5
-PAIR_FIELDS = {"title": 0.5, "body": 0.7}
-MAX_PAIRS = 8
-MAX_WISHED = 16
+# In a question the same word in title, headings and text is counted once for the most part.
+QUESTION_BOOSTS = {"title": 0.5, "headings": 0.2, "anchors": 0.3, "url": 0.2, "body": 1.0}
+NAMING_FIELDS = {"title": 2.0, "headings": 1.0, "anchors": 1.0}
+# Words beyond this are of scripts without capital letters, or without spaces.
+COMPOUND_END = "\u0590"
+JOINED_WEIGHT = 0.8
+MAX_ORDERED = 16
+MAX_EXPANDED = 48  # words of a query; with more, other forms and the pieces of compounds would make it too large
 NAMING_WORDS = 4
 # A query of more groups than this is a question; so is one with more words, including common ones ("how do I ...").
 FEW_GROUPS, FEW_WORDS = 3, 4
+# In a query of more words than this, common words do not count: it is no title.
+LONG = 12
 EARLIEST_S, LATEST_S = -(2**62), 2**62
 
 WordForms = Callable[[str], Sequence[tuple[str, float]]]
@@ -46,8 +52,10 @@ class RetrievalPlan(NamedTuple):
     """What to query the index for, what to query if that finds too little, and the wanted words, in order.
 
     ``address`` finds pages by words of their URLs alone, the shortest first, if the query may name a site; ``in_order``
-    finds those with the whole query in order in their text; ``is_question`` means that looser plans are always worth
-    running.
+    finds those with the whole query in order in their text, and ``named`` those with it in title, headings or links;
+    ``is_question`` means that looser plans are always worth running; ``unquoted`` finds pages with any word of a
+    question, even if they lack a phrase that is quoted in it.
+    ``within`` has all that a page must meet whatever its words: filters, quoted phrases, exclusions.
     """
 
     node: Node
@@ -55,44 +63,55 @@ class RetrievalPlan(NamedTuple):
     wanted: tuple[QueryWord, ...]
     address: Node | None = None
     in_order: Node | None = None
+    named: Node | None = None
     is_question: bool = False
+    unquoted: Node | None = None
+    within: Node = And(())
 
 
 def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> RetrievalPlan:
-    """Build the plan of a query, within what the reader may see; ``forms`` lists alternatives of a word."""
-    needed, wished = _split_groups(asked)
-    words = asked.words[:MAX_WISHED]
+    """Build the plan of a query; ``forms`` lists alternatives of a word. Without ``access``, every page may be seen."""
+    needed = _list_needed(asked)
+    if sum(len(part.words) for group in asked.every for part in group) > MAX_EXPANDED:
+        forms = _no_forms
+    words = asked.words[:MAX_ORDERED]
     fixed = [_build_group(group, forms) for group in needed if _is_strict(group)]
     free_groups = [group for group in needed if not _is_strict(group)]
     free = [_build_group(group, forms) for group in free_groups]
-    wishes = (*(_build_group(group, forms) for group in wished), *_build_order_wishes(words))
+    # Among pages with any of many words, the order of two of them would count too much.
+    is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(words) > FEW_WORDS)
     filters = tuple(_build_filters(asked, access))
     unwanted = tuple(_build_part(part, _no_forms) for part in asked.none) + tuple(_build_exclusions(asked))
 
-    def node(parts: Sequence[Node], wishes: tuple[Node, ...]) -> Node:
+    def node(parts: Sequence[Node], wishes: tuple[Node, ...] = ()) -> Node:
         found = And((*parts, *filters), wishes)
         return AndNot(found, unwanted) if unwanted else found
 
-    # Among pages with any of many words, the order of two of them would count too much.
-    is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(words) > FEW_WORDS)
-    loose_wishes = () if is_question else wishes
-    loose = tuple(Or((one, *_build_pieces(group))) for one, group in zip(free, free_groups, strict=True))
-    counts = [1] if is_question else _relax_counts(len(free))
-    looser = [node([*fixed, Or(loose, most)], loose_wishes) for most in counts]
+    unquoted = None
+    if is_question:
+        any_word = Or(tuple(term for group in free_groups for term in _build_question(group, forms)))
+        looser = [node([*fixed, any_word])]
+        if fixed and not any(part.place != "any" for group in needed for part in group):
+            unquoted = node([Or(tuple(term for group in needed for term in _build_question(group, forms)))])
+    else:
+        looser = [node([*fixed, Or(tuple(free), most)]) for most in _relax_counts(len(free))]
     if fixed and free:
-        looser.append(node(fixed, (*wishes, *free)))
+        looser.append(node(fixed, tuple(free)))
     address = And((*_build_url_parts(needed), *filters)) if 0 < len(needed) <= NAMING_WORDS and not unwanted else None
-    in_order = And((Phrase("body", words), *filters)) if len(words) > 1 and not unwanted else None
+    in_order = named = None
+    if len(words) > 1:
+        in_order = node([*fixed, Phrase("body", words)])
+        named = node([*fixed, Or(tuple(Phrase(field, words, boost) for field, boost in NAMING_FIELDS.items()))])
     wanted = _build_query_words(asked, needed, forms)
-    return RetrievalPlan(node([*fixed, *free], wishes), tuple(looser), wanted, address, in_order, is_question)
+    if len(wanted) > LONG:
+        wanted = tuple(word for word in wanted if not is_stop_word(word.words[0][0])) or wanted
+    first, within = node([*fixed, *free]), node(fixed)
+    return RetrievalPlan(first, tuple(looser), wanted, address, in_order, named, is_question, unquoted, within)
 
 
-def _split_groups(asked: ParsedQuery) -> tuple[list[tuple[QueryPart, ...]], list[tuple[QueryPart, ...]]]:
-    """Return the groups that a page must have, and the optional ones."""
-    telling = [group for group in asked.every if not _is_stop_group(group)]
-    if not telling:
-        return list(asked.every), []
-    return telling, [group for group in asked.every if _is_stop_group(group)]
+def _list_needed(asked: ParsedQuery) -> list[tuple[QueryPart, ...]]:
+    """List the groups that a page must have: all but common words, unless there is nothing else."""
+    return [group for group in asked.every if not _is_stop_group(group)] or list(asked.every)
 
 
 def _is_stop_group(group: Sequence[QueryPart]) -> bool:
@@ -126,7 +145,8 @@ def _build_part(part: QueryPart, forms: WordForms) -> Node:
     """Match pages with a part in a searched field."""
     fields = TEXT_FIELDS if part.place == "any" else (part.place,)
     if part.is_phrase:
-        return Or(tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields))
+        phrases = tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields)
+        return Or((*phrases, *_build_pieces(part, forms)) if is_compound(part) and forms is not _no_forms else phrases)
     own = tuple(Term(field, part.words[0], BOOSTS[field]) for field in fields if part.words)
     others = () if part.quoted or not part.words else forms(part.words[0])
     where = FORM_FIELDS if part.place == "any" else fields
@@ -135,10 +155,34 @@ def _build_part(part: QueryPart, forms: WordForms) -> Node:
     )
 
 
-def _build_pieces(group: Sequence[QueryPart]) -> list[Node]:
-    """Match pages with one word of a compound, such as "multi-targeted"."""
-    words = [word for part in group if part.is_phrase for word in part.words if not is_stop_word(word)]
-    return [Term(field, word, PIECE_SHARE * BOOSTS[field]) for word in words for field in FORM_FIELDS]
+def _build_pieces(part: QueryPart, forms: WordForms) -> Iterator[Node]:
+    """Match pages that write a compound such as "data-base" as separate words, or as one."""
+    yield And(tuple(_build_part(QueryPart((word,)), forms) for word in part.words))
+    yield from (Term(field, "".join(part.words), BOOSTS[field]) for field in TEXT_FIELDS)
+
+
+def _build_question(group: Sequence[QueryPart], forms: WordForms) -> Iterator[Node]:
+    """Match pages with any word of a group, for a question: flat, so that the index can skip hopeless pages."""
+    for part in group:
+        for word in part.words if len(part.words) == 1 else [word for word in part.words if not is_stop_word(word)]:
+            yield from (Term(field, word, boost) for field, boost in QUESTION_BOOSTS.items())
+            for form, weight in forms(word) if _has_forms(part) else ():
+                yield from (_build_form(field, form, QUESTION_BOOSTS[field] * weight) for field in FORM_FIELDS)
+
+
+def _has_forms(part: QueryPart) -> bool:
+    """Check whether the words of a part may have other forms: not in quotes, nor if they are pieces of a number."""
+    return not part.quoted and (not part.is_phrase or is_compound(part))
+
+
+def is_compound(part: QueryPart) -> bool:
+    """Check whether a part is several words joined by the writer ("multi-targeted"), in a script with spaces.
+
+    >>> [is_compound(QueryPart(words)) for words in (("multi", "targeted"), ("3", "9"), ("日", "本"))]
+    [True, False, False]
+    """
+    is_joined = part.is_phrase and not part.quoted and part.place == "any"
+    return is_joined and all(word.isalpha() and word < COMPOUND_END for word in part.words)
 
 
 def _build_form(field: str, form: str, boost: float) -> Node:
@@ -155,29 +199,14 @@ def _no_forms(_word: str) -> Sequence[tuple[str, float]]:
     return ()
 
 
-# --- Optional parts ---
-
-
-def _build_order_wishes(words: tuple[str, ...]) -> Iterator[Node]:
-    """Match the words in query order: all of them, and each pair of neighbors."""
-    if len(words) < 2:
-        return
-    for field, boost in PHRASE_FIELDS.items():
-        yield Phrase(field, words, boost)
-    if len(words) > 2:
-        for pair in list(pairwise(words))[:MAX_PAIRS]:
-            if not all(is_stop_word(word) for word in pair):
-                yield from (Phrase(field, pair, boost) for field, boost in PAIR_FIELDS.items())
-
-
 # --- Filters ---
 
 
 def _build_filters(asked: ParsedQuery, access: Sequence[str]) -> Iterator[Node]:
-    yield TermSet("access", tuple(access))
-    for field, values in (("site", asked.sites), ("kind", asked.kinds), ("language", asked.languages)):
-        if values:
-            yield TermSet(field, values)
+    if access:
+        yield TermSet("access", tuple(access))
+    for field, values in _list_exact(asked.sites, asked.kinds, asked.languages, asked.versions):
+        yield TermSet(field, values)
     if asked.after_s is not None or asked.before_s is not None:
         low = EARLIEST_S if asked.after_s is None else _clamp_time(asked.after_s)
         yield Range("date", low, LATEST_S if asked.before_s is None else _clamp_time(asked.before_s) - 1)
@@ -188,8 +217,15 @@ def _clamp_time(time_s: float) -> int:
 
 
 def _build_exclusions(asked: ParsedQuery) -> Iterator[Node]:
-    exact = (("site", asked.not_sites), ("kind", asked.not_kinds), ("language", asked.not_languages))
-    yield from (TermSet(field, values) for field, values in exact if values)
+    exact = _list_exact(asked.not_sites, asked.not_kinds, asked.not_languages, asked.not_versions)
+    yield from (TermSet(field, values) for field, values in exact)
+
+
+def _list_exact(*filters: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the exact fields to filter by, and the values: sites, kinds, languages, versions."""
+    *plain, versions = filters
+    values = (*plain, tuple(map(version_value, versions)))
+    yield from ((field, each) for field, each in zip(("site", "kind", "language", "site"), values, strict=True) if each)
 
 
 # --- Slots for scoring ---
@@ -213,8 +249,8 @@ def _build_query_words(
 
 def _list_alternatives(word: str, part: QueryPart, forms: WordForms) -> tuple[tuple[str, float], ...]:
     """Return the word and its alternatives; of an alternative with several words, each counts a little."""
-    others = () if part.quoted or part.is_phrase else forms(word)
-    found = {word: 1.0}
+    others = forms(word) if _has_forms(part) else ()
+    found = {word: 1.0} | ({"".join(part.words): JOINED_WEIGHT} if is_compound(part) else {})
     for form, weight in others:
         pieces = form.split()
         for piece in pieces:

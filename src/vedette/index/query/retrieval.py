@@ -110,5 +110,12 @@ class Searcher(Protocol):
     def newest(self, node: Node, most: int) -> Hits:
         """Find the pages with the latest dates for a retrieval query, newest first, without scores."""
 
+    def df(self, field: str, word: str) -> int:
+        """Return the document frequency of a word in a text field."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether anyone may see every page, so that no search has to filter by access."""
+
     def __len__(self) -> int:
         """Return the number of pages in the index."""

@@ -6,16 +6,19 @@ one array. Phrases are numbered best first, so the best of a slice have the smal
 shows whether they have the other words as well.
 
 A phrase ranks higher the more weight it has and the shorter it is; one that begins with the input goes before one that
-contains it elsewhere.
+contains it elsewhere. Words with a typo, in any position, are corrected first: whole ones by the spell checker, and
+the last one, which is only begun, by trying what one edit makes of it.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 import numpy as np
 import numpy.typing as npt
 
+from vedette.index.query.spelling import SpellChecker, correct_words
 from vedette.index.query.vocabulary import Vocabulary, is_stop_word
 from vedette.policy import Ints
 from vedette.text import normalize_words, split_words
@@ -29,6 +32,7 @@ MAX_TYPED = 200
 MAX_FILTERED = 8192
 MAX_SORTED = 64
 MAX_COMPLETED = 12
+MIN_PREFIX, MAX_PREFIX = 4, 16  # letters of an incomplete word that may have a typo
 MAX_WORD_COMPLETIONS = 2  # completions of the last word that are offered besides phrases
 SHORT = 8  # letters that make no difference to the rank of a phrase
 LAST_CHARACTER = "\U0010ffff"
@@ -51,14 +55,59 @@ class Suggestions:
     table: Numbers
     vocabulary: Vocabulary
 
-    def complete(self, typed: str, most: int = 8) -> tuple[str, ...]:
-        """Return the best completions of the input; no two read alike, and none repeats the input."""
+    def complete(self, typed: str, most: int = 8, spelling: SpellChecker | None = None) -> tuple[str, ...]:
+        """Return the best completions of the input; no two read alike, and none repeats the input.
+
+        Words that no page has are corrected by ``spelling``, the last by how it begins.
+        """
         text = typed[:MAX_TYPED]
         words = split_words(text)
         if not words or most < 1:
             return ()
         # The last word is incomplete if the next letter would still belong to it.
         is_open = len(split_words(f"{text}x")) == len(words)
+        meant = words if spelling is None else self._correct(words, spelling, is_open=is_open)
+        found = self._complete_words(meant, is_open=is_open, most=most)
+        if meant == words or not self.vocabulary.doc_freq(meant[-1]):
+            return found
+        return (" ".join(meant), *found)[:most]
+
+    def complete_word(self, word: str, most: int) -> list[str]:
+        """Return the most frequent words that begin like this one; if there are none, like one with a typo less."""
+        rows = self.vocabulary.find_prefix(word) or self.vocabulary.find_prefix(self._correct_prefix(word))
+        pages = self.vocabulary.df[rows.start : rows.stop]
+        return [self.vocabulary.get_word(row + rows.start) for row in _pick_largest(pages, most).tolist()]
+
+    def _correct(self, words: list[str], spelling: SpellChecker, *, is_open: bool) -> list[str]:
+        """Correct the words that no page has, each by itself, and the last one by its beginning if it is incomplete."""
+        whole = words[:-1] if is_open else words
+        meant = [
+            piece
+            for word in whole
+            for piece in (not self.vocabulary.doc_freq(word) and correct_words([word], spelling)) or (word,)
+        ]
+        if is_open:
+            last = words[-1]
+            meant.append(last if self.vocabulary.find_prefix(last) else self._correct_prefix(last))
+        return meant
+
+    def _correct_prefix(self, prefix: str) -> str:
+        """Return the beginning of the most frequent word whose beginning differs by one edit; itself if none does."""
+        if not MIN_PREFIX <= len(prefix) <= MAX_PREFIX:
+            return prefix
+        # No word begins with more than this, so that a typo further on would not matter.
+        known = next(
+            end for end in range(len(prefix) - 1, -1, -1) if not end or self.vocabulary.find_prefix(prefix[:end])
+        )
+        best, pages = prefix, 0
+        for near in _list_edits(prefix, known):
+            rows = self.vocabulary.find_prefix(near)
+            most = int(self.vocabulary.df[rows.start : rows.stop].max(initial=0)) if rows else 0
+            if most > pages:
+                best, pages = near, most
+        return best
+
+    def _complete_words(self, words: list[str], *, is_open: bool, most: int) -> tuple[str, ...]:
         begun = list(self._complete_word(words)) if is_open else []
         phrases = list(self._find_phrases(words, is_open=is_open, most=most))
         offered = [*begun, *phrases] if len(words) == 1 else [*phrases, *begun]
@@ -98,6 +147,21 @@ class Suggestions:
             words = self.table[numbers]
             numbers = numbers[((words >= first) & (words < end)).sum(axis=1) >= needed]
         return numbers[:MAX_SORTED]
+
+
+def _list_edits(word: str, last: int) -> list[str]:
+    """List the words one edit away that begin with the same letter; the edit is not behind the position ``last``.
+
+    >>> "stream" in _list_edits("straem", 3), "kafka" in _list_edits("kavka", 2), "kavka" in _list_edits("kavka", 4)
+    (True, True, False)
+    """
+    parts = [(word[:at], word[at:]) for at in range(1, last + 1)]
+    letters = sorted({*ascii_lowercase, *word})
+    edits = [before + after[1] + after[0] + after[2:] for before, after in parts if len(after) > 1]
+    edits += [before + after[1:] for before, after in parts if after]
+    edits += [before + letter + after[1:] for before, after in parts if after for letter in letters]
+    edits += [before + letter + after for before, after in parts for letter in letters]
+    return [edit for edit in dict.fromkeys(edits) if edit != word]
 
 
 def build_suggestions(phrases: Iterable[tuple[str, float]], vocabulary: Vocabulary) -> Suggestions:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import xxhash
 
 from vedette.policy import Ints
-from vedette.text import raw_word_hashes, split_words
+from vedette.text import fold_character, raw_word_hashes
 
 # Stop words are written here in their usual spelling and stored in indexed form (``vedette.text``). A common word of
 # one language may be meaningful in another ("die", "war", "sin"), or even in its own ("will", "it", "us"): a query of
@@ -87,8 +87,10 @@ _LISTS = {
         """,  # noqa: RUF001 -- Russian is written in Cyrillic
 }
 
+# Folded by character: `split_words` would build its table of all characters, in every process that imports this.
 STOP_WORDS: dict[str, tuple[str, ...]] = {
-    language: tuple(dict.fromkeys(split_words(written))) for language, written in _LISTS.items()
+    language: tuple(dict.fromkeys("".join(map(fold_character, written)).split()))
+    for language, written in _LISTS.items()
 }
 _ALL = frozenset(word for words in STOP_WORDS.values() for word in words)
 
@@ -147,10 +149,10 @@ class Vocabulary:
 
     def find_prefix(self, prefix: str) -> range:
         """Return the rows of all vocabulary words with a prefix, including the prefix itself."""
-        first = self._bisect(prefix)
-        end = bisect_left(
-            range(len(self)), 1, first, key=lambda row: not self._word_bytes(row).startswith(_encode_word(prefix))
-        )
+        first, encoded = self._bisect(prefix), _encode_word(prefix)
+        if first == len(self) or not self._word_bytes(first).startswith(encoded):
+            return range(0)
+        end = bisect_left(range(len(self)), 1, first, key=lambda row: not self._word_bytes(row).startswith(encoded))
         return range(first, end)
 
     def find_forms(self, word: str, most: int = 6) -> tuple[tuple[str, float], ...]:

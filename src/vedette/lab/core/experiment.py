@@ -23,19 +23,19 @@ class Metric(NamedTuple):
 
 METRICS: Mapping[str, Metric] = {
     "coverage": Metric("share of new pages found", "share", True),
-    "overhead": Metric("fetches of known pages for each new page found: sum of fetches / sum of finds", "", False),
-    "overhead_mean": Metric("the same as a mean of ratios, over sites and times with finds", "", False),
-    "htd_p90": Metric("90th percentile of hours to discovery; never found counts with its visible life", "h", False),
+    "overhead": Metric("fetches of known pages per new page found: sum of fetches / sum of new pages", "", False),
+    "overhead_mean": Metric("the same as a mean of ratios, over sites and times with new pages", "", False),
+    "htd_p90": Metric("90th percentile of hours to discovery; if never found, the visible lifetime", "h", False),
     "htd_p90_found": Metric("the same over found pages only", "h", False),
     "regret": Metric("1 - found / found by the bound; may be negative", "share", False),
     "freshness": Metric("share of live known pages whose copy is current, averaged over time", "share", True),
     "age": Metric("days that copies are out of date, averaged over live known pages and time", "d", False),
-    "quality": Metric("quality of the repository (eq. 4.5), as a share of that of a current one", "share", True),
+    "quality": Metric("repository quality (eq. 4.5), as a share of that with current copies", "share", True),
     "impact": Metric("expected impact of what was fetched", "", True),
     "qpc": Metric("quality per click", "", True),
     "tbp": Metric("time until a page of high quality is popular", "d", False),
     "revenue": Metric("what was charged", "", True),
-    "overspend": Metric("what was charged beyond a budget", "", False),
+    "overspend": Metric("amount charged beyond a budget", "", False),
     "changed_per_fetch": Metric("share of fetches that found a change", "share", None),
     "fetches": Metric("fetches made", "", None),
 }
@@ -124,7 +124,7 @@ def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float
     if first >= last:
         days = [datetime.fromtimestamp(at_s, UTC).date().isoformat() for at_s in (begin_s, end_s)]
         raise UsageError(
-            f"there is nothing from {span.begin or 'the start'} to {span.end or 'the end'}; "
+            f"there is no data from {span.begin or 'the start'} to {span.end or 'the end'}; "
             f"the world covers {days[0]} to {days[1]}"
         )
     return first, last
@@ -138,7 +138,7 @@ def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
     try:
         read = datetime.fromisoformat(typed)
     except ValueError:
-        raise UsageError(f'"{typed}" is not a date or a number of days; use something like 2023-05-01 or 30') from None
+        raise UsageError(f'"{typed}" is not a date or a number of days; use, for example, 2023-05-01 or 30') from None
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 

@@ -15,4 +15,4 @@ def import_extra(purpose: str, *names: str) -> tuple[Any, ...]:
         return tuple(import_module(name) for name in names)
     except ImportError as error:
         library = names[0].partition(".")[0]
-        raise UsageError(f'{purpose} {library}, which is not installed: pip install "vedette[lab]"') from error
+        raise UsageError(f'{purpose} {library}, which is not installed: run pip install "vedette[lab]"') from error

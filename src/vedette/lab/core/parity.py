@@ -36,17 +36,21 @@ class Difference(NamedTuple):
     row: int
 
 
-def replay_log(log: Path) -> Difference | None:
-    """Replay a live crawl's decision log in the lab and return the first difference, or None."""
+def replay_log(log: Path) -> tuple[int, Difference | None]:
+    """Replay a live crawl's decision log in the lab; return the number of decisions and the first difference, or None.
+
+    A line that was truncated when the crawl was killed is skipped.
+    """
     with log.open(encoding="utf-8") as lines:
-        return find_difference(parse_decision(line) for line in lines)
+        decisions = [decision for line in lines if (decision := parse_decision(line)) is not None]
+    return len(decisions), find_difference(decisions)
 
 
-def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
-    """Return the first logged decision that the lab makes differently; skip a line truncated by a killed crawl."""
+def find_difference(decisions: Iterable[Decision]) -> Difference | None:
+    """Return the first logged decision that the lab makes differently."""
     for number, decision in enumerate(decisions):
-        column = _compare_decision(decision) if decision is not None else None
-        if decision is not None and column is not None:
+        column = _compare_decision(decision)
+        if column is not None:
             return Difference(number, decision.stage, *column)
     return None
 

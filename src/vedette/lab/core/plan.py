@@ -97,11 +97,11 @@ def _charge_live(world: str) -> str:
 
 def _check_request(wanted: RunRequest) -> None:
     if not wanted.experiments:
-        raise UsageError("missing experiment; to list them: vedette lab list")
+        raise UsageError("missing experiment; for a list, run vedette lab list")
     if not wanted.worlds:
         raise UsageError(f"missing --world; available: {', '.join(list_worlds())}")
     if wrong := [budget for budget in wanted.budgets if not (0 < budget < math.inf)]:
-        raise UsageError(f"invalid budget {wrong[0]:g}: use numbers above 0, such as 10,100")
+        raise UsageError(f"invalid budget {wrong[0]:g}: use comma-separated numbers above 0, such as 10,50,200")
     if not 1 <= wanted.seeds <= MAX_SEEDS:
         raise UsageError(f"--seeds {wanted.seeds}: expected a number from 1 to {MAX_SEEDS}")
 
@@ -139,9 +139,9 @@ def parse_span(begin: str, end: str) -> Span:
     orders = [_parse_end(text) for text in (begin, end) if text]
     numbers = [bool(_NUMBER.fullmatch(text)) for text in (begin, end) if text]
     if any(numbers) and not all(numbers):
-        raise UsageError(f"--from {begin} --to {end}: use two days or two numbers")
+        raise UsageError(f"--from {begin} --to {end}: use either two dates or two numbers")
     if len(orders) == 2 and not orders[0] < orders[1]:
-        raise UsageError(f"--from {begin} --to {end} is empty: use an end after the start")
+        raise UsageError(f"--from {begin} --to {end}: the range is empty; --to must be later than --from")
     return Span(begin, end)
 
 
@@ -151,7 +151,7 @@ def _parse_end(text: str) -> int:
     try:
         return date.fromisoformat(text).toordinal()
     except ValueError as error:
-        raise UsageError(f'"{text}" is not a day or a number; use something like 2023-01-31 or 100') from error
+        raise UsageError(f'"{text}" is not a day or a number; use, for example, 2023-01-31 or 100') from error
 
 
 def _format_command(wanted: RunRequest, labels: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""SVG plots of the lab's reports: the result of each policy by budget, or at one budget, with 95 % bands.
+"""SVG plots of the lab's reports: the result of each policy by budget, or at one budget, with 95% bands.
 
 Bounds are dashed and grey, baselines thin, ``default`` thick and in the accent color. A policy has the same color in
 every plot, unless another has it there. Lines are labeled at their ends. Each file is self-contained and works in light
@@ -150,7 +150,7 @@ text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 
 
 class Point(NamedTuple):
-    """A point of a plot: x, y, and the ends of its 95 % interval (NaN if unknown)."""
+    """A point of a plot: x, y, and the ends of its 95% interval (NaN if unknown)."""
 
     x: float
     y: float

@@ -85,7 +85,7 @@ def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has 
     if is_plugin(name):
         policy = _load_policy(name)
         if (meant := STAGES[find_shapes(policy)[0]]) != stage:
-            raise UsageError(f"{name} is a policy for the stage {meant}, but this needs one for {stage}")
+            raise UsageError(f"{name} is a policy for the {meant} stage, but a policy for {stage} is needed here")
         return policy
     wanted = LIVE_POLICIES.get(stage, name) if name == DEFAULT else name
     known = load_policies(stage)

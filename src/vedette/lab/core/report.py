@@ -62,13 +62,17 @@ def read_run(folder: Path) -> FinishedRun:
     """Read a finished lab run for its report; the error for an unfinished one says how to resume it."""
     if not (folder / MANIFEST_FILE).is_file() or not (folder / ROWS_FILE).is_file():
         going = (folder / "command").is_file()
-        how = "run its command again to finish it" if going else "choose a folder that vedette lab run created"
+        how = (
+            "run the command that started it again to complete it"
+            if going
+            else "choose a folder that vedette lab run created"
+        )
         raise UsageError(f"{folder} has no finished run: {how}")
     try:
         return FinishedRun(folder.name, _read_manifest(folder / MANIFEST_FILE), read_rows(folder / ROWS_FILE))
     except (ValueError, OSError) as error:
         raise UsageError(
-            f"{folder} cannot be read ({_first_line(error)}); remove it and run its command again"
+            f"{folder} cannot be read ({_first_line(error)}); delete it and run the command that created it again"
         ) from error
 
 
@@ -102,7 +106,7 @@ def _create_folder(to: Path) -> None:
     try:
         to.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{to}: cannot write a report there ({error.strerror}); choose another folder") from error
+        raise UsageError(f"cannot write a report to {to} ({error.strerror}); choose another folder") from error
 
 
 def _collect_content(name: str, rows: Sequence[Row], runs: Sequence[FinishedRun]) -> _ReportContent:
@@ -180,14 +184,14 @@ def _format_page(told: _ReportContent) -> str:
     for sheet in told.sheets:
         parts += _format_section(sheet)
     if told.plots:
-        parts += ["## Plots", "Bounds are dashed, `default` is thick, bands are 95 % intervals."]
+        parts += ["## Plots", "Bounds are dashed, `default` is thick, bands are 95% confidence intervals."]
         parts += [f"![{_alt_text(plot.file)}]({plot.file})" for plot in told.plots]
     return "\n\n".join(parts) + "\n"
 
 
 def _format_origin(told: _ReportContent) -> Iterator[str]:
     yield "\n".join(f"    {command}" for command in told.commands)
-    yield f"With {told.versions}. Worlds (what they are made of):"
+    yield f"With {told.versions}. Worlds, with a hash of their contents:"
     yield "\n".join(f"- `{label}` ({mark})" for label, mark in told.worlds)
     if any(label.startswith("live:") for label, _ in told.worlds):
         yield LIVE_WORLD_NOTE
@@ -200,7 +204,7 @@ def _format_section(sheet: Sheet) -> Iterator[str]:
         yield "\n".join(f"- **{name}**: {words}" for name, words in sheet.meanings)
     yield _format_table(sheet.columns, [_format_cells(sheet, line) for line in sheet.lines[: sheet.max_printed]])
     if len(sheet.lines) > sheet.max_printed:
-        yield f"{len(sheet.lines) - sheet.max_printed} more lines are in the rows of the run."
+        yield f"{len(sheet.lines) - sheet.max_printed} more lines are in the raw results of the run."
 
 
 def _format_cells(sheet: Sheet, line: Sequence[str]) -> list[str]:

@@ -132,7 +132,7 @@ class RunFolder:
     def _check_same_run(self) -> None:
         command = self.path / "command"
         if command.is_file() and command.read_text(encoding="utf-8").strip() != self._plan.command:
-            raise UsageError(f"{self.path} has another run; choose another folder with --out")
+            raise UsageError(f"{self.path} contains another run; choose another folder with --out")
         if not command.is_file() and self.path.exists() and (self.path.is_file() or any(self.path.iterdir())):
             raise UsageError(f"{self.path} is not a run folder; choose another folder with --out")
 

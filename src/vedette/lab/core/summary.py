@@ -174,7 +174,7 @@ NAME_COLUMNS = ("world", "policy", "against")  # columns with names
 UNIT_NAMES = {"hosts": "hosts", "parts": "parts of the time", "seeds": "seeds"}
 
 READING_NOTE = """\
-Each number is a mean with its 95 % confidence interval in brackets (BCa bootstrap, widened for few values; over
+Each number is a mean with its 95% confidence interval in brackets (BCa bootstrap, widened for few values; over
 {units}). A number without brackets is deterministic or was measured once. *n* is the number of values."""
 
 COMPARISON_NOTE = """\
@@ -256,7 +256,7 @@ def _format_comparison(each: Comparison, experiment: Experiment) -> tuple[str, .
     unit = find_metric(experiment, each.metric).unit
     mean, low, high, p, n = each.paired
     if unit == "share":
-        # Between 60 % and 63 % there are three points, not 3 %.
+        # Between 60% and 63% there are three points, not 3%.
         mean, low, high, unit = 100 * mean, 100 * low, 100 * high, "points"
     known = [NO_VALUE if math.isnan(value) else f"{value:.2g}" for value in (p, each.p_holm)]
     difference = _format_interval(Interval(mean, low, high, n), unit)

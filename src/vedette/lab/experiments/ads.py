@@ -39,14 +39,14 @@ OWN_METRICS: Mapping[str, Metric] = {
     "of_known": Metric("revenue as a share of what the default earns with known rates", "share", True),
     "ctr": Metric("clicks per impression", "share", None),
     "used": Metric("share of all budgets that was spent", "share", None),
-    "off_plan": Metric("distance from an even spend over the day's traffic, by budgets and hours, in budgets", "share"),
+    "off_plan": Metric("distance from even spending over the day's traffic, by budget and hour, in budgets", "share"),
     "ahead": Metric("the part of it that was spent too early", "share", False),
     "of_holds_free": Metric("revenue as a share of that without holds and limits on clicks (live)", "share", True),
     "free_clicks": Metric("share of clicks that found the budget spent (live)", "share", False),
     "victim_shown": Metric(
-        "impressions of the attacked to honest visitors, relative to those without an attack", "share", True
+        "impressions of the victim for honest visitors, relative to a run without an attack", "share", True
     ),
-    "taken": Metric("share of the attacked's budgets spent on attackers' clicks", "share", False),
+    "taken": Metric("share of the victim's budget spent on attackers' clicks", "share", False),
     "slots_off": Metric("mean error of the learned factors of lower slots at the end", "", False),
 }
 # It has its own elements for each market; see ``runs.ads.lockstep``.
@@ -55,7 +55,7 @@ _NOT_BATCHED = ("two-level",)
 
 def _parse_slots(cell: Cell) -> int:
     if cell.budget != int(cell.budget) or not 1 <= cell.budget <= len(SLOTS):
-        raise UsageError(f"the budget of {cell.experiment} must be a number of slots from 1 to {len(SLOTS)}")
+        raise UsageError(f"the budget for {cell.experiment} must be a number of slots from 1 to {len(SLOTS)}")
     return int(cell.budget)
 
 
@@ -146,7 +146,7 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
 def _count_days(cell: Cell) -> int | None:
     end = cell.span.end
     if (end and not end.isdecimal()) or cell.span.begin not in ("", "0"):
-        raise UsageError("a live market starts on its first day: use only --to, with the number of days")
+        raise UsageError("a live market starts on its first day: drop --from and set --to to the number of days")
     return int(end) if end else None
 
 

@@ -6,7 +6,7 @@ the page differs from its last copy. A page that is gone is dropped, and not use
 all models of a run predict the same fetches before they learn the outcome. The first fifth of the time is for learning
 only.
 
-One row has the scores over all fetches, with 95 % intervals by a bootstrap over pages. The others have one ``bin``
+One row has the scores over all fetches, with 95% intervals by a bootstrap over pages. The others have one ``bin``
 each: a tenth of the fetches, by predicted probability, with its mean and the share that had changed; if both agree, the
 model is calibrated.
 """
@@ -75,7 +75,7 @@ class Judgments(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A mean calibration score over fetches, with a 95 % bootstrap interval over pages, as fetches of one depend."""
+    """A mean calibration score over fetches, with a 95% bootstrap interval over pages, as fetches of one depend."""
 
     mean: float
     low: float
@@ -271,11 +271,11 @@ _ALL_MODELS: tuple[ChangeModel, ...] = (
 MODELS: Mapping[str, ChangeModel] = {model.name: model for model in _ALL_MODELS}
 OWN_METRICS: Mapping[str, Metric] = {
     "log_score": Metric("mean logarithm of the probability given to the outcome (at least 1e-4)", "nats", True),
-    "log_score_low": Metric("lower end of its 95 % confidence interval", "nats"),
-    "log_score_high": Metric("upper end of its 95 % confidence interval", "nats"),
+    "log_score_low": Metric("lower end of its 95% confidence interval", "nats"),
+    "log_score_high": Metric("upper end of its 95% confidence interval", "nats"),
     "brier": Metric("mean squared error of the probabilities", "", False),
-    "brier_low": Metric("lower end of its 95 % confidence interval"),
-    "brier_high": Metric("upper end of its 95 % confidence interval"),
+    "brier_low": Metric("lower end of its 95% confidence interval"),
+    "brier_high": Metric("upper end of its 95% confidence interval"),
     "said": Metric("mean predicted probability of a change", "share"),
     "found": Metric("share of fetches that found a change", "share"),
     "looks": Metric("fetches that were judged"),
@@ -336,7 +336,7 @@ class Calibration(Experiment):
         looks = FetchSampling(begin_s, end_s, cell.budget, cell.seed)
         judged = run_calibration(history, [MODELS[cell.policy]], looks, build_groups(history))
         if not len(judged.page):
-            raise UsageError(f"{cell.world}: no page was fetched twice; use a longer span or a larger budget")
+            raise UsageError(f"{cell.world}: no page was fetched twice; use a longer period or a larger budget")
         return build_rows(judged, cell.seed)
 
 

@@ -11,7 +11,7 @@ that is still current when the record or the page ends would have lived longer. 
 - the *hazard* is changes per page-day at an age. Over all pages it falls with age even if each page is memoryless, as
   old versions belong to slow pages. So memorylessness is tested page by page.
 
-The test is exact for each page, at a false discovery rate of 5 % over all of them. ``hazard_ratio`` pools the tested
+The test is exact for each page, at a false discovery rate of 5% over all of them. ``hazard_ratio`` pools the tested
 pages: the hazard at an age in units of a page's mean interval, relative to memoryless pages with as many changes; 1 at
 all ages if they are memoryless.
 
@@ -135,19 +135,17 @@ OWN_METRICS: Mapping[str, Metric] = {
     "unchanged": Metric("share of pages that never changed", "share"),
     "wave_share": Metric("share of changes that came in waves", "share"),
     "wave_count": Metric("waves that changed anything"),
-    "working_share": Metric("share of changes on Monday to Friday, 8 to 18 o'clock UTC (50 of 168 hours)", "share"),
+    "working_share": Metric("share of changes on Monday to Friday, 08:00 to 18:00 UTC (50 of 168 hours)", "share"),
     "lifetime_d": Metric("days that a version lives", "d"),
     "outlived": Metric("share of versions that live longer than age_d", "share"),
     "aged": Metric("share of all page-days spent at more than age_d", "share"),
     "hazard_d": Metric("changes per page-day from age_d to the next", "1/d"),
-    "hazard_ratio": Metric("hazard from scaled_age to the next, by that of memoryless pages"),
+    "hazard_ratio": Metric("hazard from scaled_age to the next, relative to memoryless pages"),
     "hour_share": Metric("share of changes in this hour of the week", "share"),
     "tested": Metric("pages with enough changes to be tested"),
-    "not_memoryless": Metric(
-        "share of tested pages that are not memoryless, at a false discovery rate of 5 %", "share"
-    ),
-    "bursts": Metric("share of tested pages that are not, since changes come in bursts", "share"),
-    "regular": Metric("share of tested pages that are not, since changes are regular", "share"),
+    "not_memoryless": Metric("share of tested pages that are not memoryless, at a false discovery rate of 5%", "share"),
+    "bursts": Metric("share of tested pages whose changes come in bursts", "share"),
+    "regular": Metric("share of tested pages whose changes are regular", "share"),
 }
 
 
@@ -310,7 +308,7 @@ class Changes(Experiment):
     """The changes experiment: it decides nothing, so one policy and one budget represent the record itself."""
 
     name = "changes"
-    about = "How do pages change, and do they remember when they did so last? (no policy, no budget)"
+    about = "How do pages change, and do changes depend on the last one? (no policy, no budget)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)

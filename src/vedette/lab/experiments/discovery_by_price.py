@@ -105,7 +105,7 @@ class DiscoveryByPrice(Experiment):
 def _load_policy(name: str) -> Accrual:
     policy = find_policy("discover", DEFAULT if name == PATIENT_POLICY else name)
     if not isinstance(policy, Accrual):
-        raise UsageError(f"{name} does not use a price; {DEFAULT} does")
+        raise UsageError(f"policy {name} does not take a price; choose {DEFAULT}")
     return replace(policy, patience_h=PATIENT_H) if name == PATIENT_POLICY else policy
 
 

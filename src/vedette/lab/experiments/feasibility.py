@@ -4,7 +4,7 @@ For each site (a host) and each step from one snapshot to the next, GREEDY cover
 (``vedette.lab.runs.discovery.arrivals``); links that leave the host are left out. A site and a step with something new
 to find make a *case*. The rows are:
 
-- one per case (``host``, ``step``): the new pages, and the covers of 90 % and of all of them;
+- one per case (``host``, ``step``): the new pages, and the covers of 90% and of all of them;
 - one per cover size ``k`` up to the budget (figure 3.2 of Pandey08): new pages found per case, their share, the
 overhead;
 - one per ``level`` of coverage (figure 3.4): the overhead of finding that much in every case, and (``overhead_pooled``)
@@ -48,17 +48,17 @@ SIZES = (1, 2, 3, 5, 10, 20, 50, 83, 100, 200, 400, 600)  # the thesis gives fig
 BINS = 10
 MAX_SETS = 1500  # of distinct sets in a case, for comparing all pairs
 OWN_METRICS: Mapping[str, Metric] = {
-    "found": Metric("new pages found per site and step with a cover of at most k", "pages", True),
-    "cover_size": Metric("old pages fetched per site and step", "pages", False),
-    "cover_size_90": Metric("old pages to fetch for 90 % of the new ones", "pages", False),
-    "overhead_pooled": Metric("overhead where the level is reached over all sites and steps together", "", False),
-    "pairs": Metric("share of the pairs of old pages that lead to anything new, by their Jaccard coefficient", "share"),
+    "found": Metric("new pages found per site and step with at most k old pages", "pages", True),
+    "cover_size": Metric("number of old pages fetched per site and step", "pages", False),
+    "cover_size_90": Metric("number of old pages needed to find 90% of the new ones", "pages", False),
+    "overhead_pooled": Metric("overhead if all sites and steps together must reach the level", "", False),
+    "pairs": Metric("share of the pairs of old pages that link to something new, by Jaccard coefficient", "share"),
     "pairs_mean": Metric("the same as a mean over sites and steps", "share"),
-    "disjoint": Metric("share of those pairs that have nothing new in common", "share"),
-    "new": Metric("new pages", "pages"),
-    "orphans": Metric("share of new pages that no old page links to, directly or not", "share", False),
-    "direct": Metric("share of the others that an old page itself links to", "share"),
-    "cases": Metric("sites and steps at which something new could be found"),
+    "disjoint": Metric("share of those pairs without a new page in common", "share"),
+    "new": Metric("number of new pages", "pages"),
+    "orphans": Metric("share of new pages that cannot be reached from any old page", "share", False),
+    "direct": Metric("share of the other new pages that an old page links to directly", "share"),
+    "cases": Metric("number of combinations of site and step with new pages"),
 }
 
 

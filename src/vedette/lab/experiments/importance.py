@@ -10,7 +10,7 @@ order drawn by the seed; 1, the Excite log of 1997, with its own repetitions; 2,
 words of a page that is drawn uniformly, each query searched once. The first two are used if VEDETTE_DATA names a folder
 that has them. Queries without an answer are left out.
 
-The rows are one per kind of queries, with the rank correlation (Spearman), its 95 % interval (percentiles of a
+The rows are one per kind of queries, with the rank correlation (Spearman), its 95% interval (percentiles of a
 bootstrap over pages) and the linear correlation (Pearson) given in the paper; and one per tenth of the pages by
 importance (``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
 """
@@ -37,15 +37,15 @@ RESAMPLES = 500
 BINS = 10
 OWN_METRICS: Mapping[str, Metric] = {
     "spearman": Metric("rank correlation of importance and impact"),
-    "spearman_low": Metric("lower end of its 95 % confidence interval"),
-    "spearman_high": Metric("upper end of its 95 % confidence interval"),
-    "pearson": Metric("plain correlation of importance and impact"),
+    "spearman_low": Metric("lower end of its 95% confidence interval"),
+    "spearman_high": Metric("upper end of its 95% confidence interval"),
+    "pearson": Metric("Pearson correlation of importance and impact"),
     "pages": Metric("pages that live at the end of the span"),
     "queries": Metric("queries that some page answers"),
     "without": Metric("share of pages without any impact", "share"),
-    "hidden": Metric("share of the 1 % with most impact that are in the lower half by importance", "share"),
-    "impact_mean": Metric("impact of a page in this tenth by importance, the mean over all being 1"),
-    "impact_median": Metric("the median of it"),
+    "hidden": Metric("share of the 1% with the most impact that are in the lower half by importance", "share"),
+    "impact_mean": Metric("impact of a page in this decile of importance, relative to the mean"),
+    "impact_median": Metric("its median"),
     "impact_p90": Metric("its 90th percentile"),
 }
 
@@ -137,7 +137,7 @@ class Importance(Experiment):
         history = open_history(cell.world)
         seen = take_snapshot(history, resolve_span(cell.span, history.begin_s, history.end_s)[1])
         if not seen.web.pages:
-            raise UsageError(f"{cell.world}: no page is alive at the end of the span; use an earlier --to")
+            raise UsageError(f"{cell.world}: no page exists at the end of the period; use an earlier --to")
         importance = compute_importance(seen, cell.policy)
         return [
             {"queries_from": float(kind), **row}

@@ -159,7 +159,7 @@ class Joint(Experiment):
         history = _load_window(cell.world, cell.span)
         asking = load_query_set(history, history.begin_s, history.end_s, cell.seed)
         if asking is None:
-            raise UsageError(f"{cell.world} has no text in this span that a query matches; change --from and --to")
+            raise UsageError(f"no query matches any page of {cell.world} in this period; change --from and --to")
         game = JointGame(history.begin_s, history.end_s, cell.budget, seed=cell.seed)
         return [{"part": float(part), **row} for part, row in enumerate(build_rows(history, asking, cell.policy, game))]
 

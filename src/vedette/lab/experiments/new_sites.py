@@ -41,7 +41,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "new_sites": Metric("new sites"),
     "pages_per_site": Metric("pages of a new site in its first snapshot", "pages"),
     "orphan_sites": Metric("share of new sites that no old page links to", "share", False),
-    "site_overhead": Metric("fetches of old pages per new site found: sum of fetches / sum of finds", "", False),
+    "site_overhead": Metric("fetches of old pages per new site found: sum of fetches / sum of new sites", "", False),
     "site_overhead_mean": Metric("the same as a mean of ratios over steps", "", False),
 }
 

@@ -65,7 +65,7 @@ def find_log(name: str) -> tuple[Path, str]:
     for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
         if path.is_file():
             return path, model
-    raise UsageError(f"clicks:{name} not found: set VEDETTE_DATA to a folder with clicks/{read[1]}")
+    raise UsageError(f"clicks:{name} not found: set VEDETTE_DATA to a folder that contains clicks/{read[1]}")
 
 
 def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
@@ -166,7 +166,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "estimate": Metric("estimated share of searches that succeed with the other ranking", "share"),
     "truth": Metric("the true share", "share"),
     "error": Metric("estimate minus truth", "share", False),
-    "held": Metric("share of the 95 % confidence intervals that contain the truth", "share", True),
+    "held": Metric("share of the 95% confidence intervals that contain the truth", "share", True),
     "width": Metric("width of the interval", "share", False),
 }
 

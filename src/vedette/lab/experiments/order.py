@@ -32,7 +32,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "uncrawled": Metric("pages to order"),
     "crawled": Metric("pages crawled before"),
     "asked": Metric("queries that some page answers"),
-    "pearson": Metric("plain correlation of importance and impact, over the uncrawled pages"),
+    "pearson": Metric("Pearson correlation of importance and impact, over the uncrawled pages"),
 }
 
 

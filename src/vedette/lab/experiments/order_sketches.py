@@ -161,8 +161,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "of_all": Metric("the same as a share of that with all sketches", "share", True),
     "count": Metric("queries that have sketches"),
     "score": Metric("mean score of the first ten results of the queries of this bucket, before"),
-    "improved": Metric("new results among the first ten that a query of this bucket got"),
-    "expected": Metric("what the other half of the queries predicts"),
+    "improved": Metric("new results among the first ten per query of this bucket"),
+    "expected": Metric("the prediction from the other half of the queries"),
     "bucket_queries": Metric("queries of this bucket"),
 }
 

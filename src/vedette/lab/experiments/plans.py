@@ -103,7 +103,7 @@ def read_days(history: History, begin_s: float, end_s: float, seed: int) -> Page
     lives = (history.born_s <= begin_s) & (history.died_s >= end_s) & (history.kind == PAGE)
     pages = np.flatnonzero(lives)
     if days < MIN_DAYS or len(pages) < 2:
-        raise UsageError(f"{history.name}: no pages that live for {MIN_DAYS} days; change --from and --to")
+        raise UsageError(f"{history.name}: no page existed for at least {MIN_DAYS} days; change --from and --to")
     if len(pages) > MAX_PAGES:
         pages = np.sort(rng_for(seed, "lab/plans/pages").choice(pages, MAX_PAGES, replace=False))
     place = np.full(history.pages, -1)
@@ -271,7 +271,9 @@ class Plans(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the plans experiment on a cell: a row for times that differ, and one for equal times."""
         if not 0 < cell.budget <= 1:
-            raise UsageError(f"the budget of {cell.experiment} must be the share of all pages fetched per day")
+            raise UsageError(
+                f"the budget for {cell.experiment} must be a share of all pages to fetch per day, above 0 and at most 1"
+            )
         pages = _load_pages(cell.world, cell.span, cell.seed)
         equal = pages._replace(time=np.ones(len(pages.time)))
         cases = ((0.0, equal), (1.0, pages))

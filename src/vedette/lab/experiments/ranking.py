@@ -3,11 +3,12 @@
 Pandey08, chapter 5, in its communities and in its joke study with real votes. The budget is how many expected lives of
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
 
-``default`` is what runs live, by the same modules that answer searches (``lab.runs.ranking.live``); ``prospect`` is the
-policy behind it without the live limits. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a
-first position. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some
-seeds of the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a new page of the best
-quality is, and how often it is visited, through one expected life.
+``default`` is what runs live, by the same modules that answer searches (``lab.runs.ranking.live``), and
+``live-selective`` and ``live-relaxed-selective`` are the other choices of ``serve.promotion``. ``prospect`` is the
+policy behind the default without the live limits. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree
+and a first position. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over
+some seeds of the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a new page of the
+best quality is, and how often it is visited, through one expected life.
 """
 
 import re
@@ -32,6 +33,7 @@ from vedette.lab.worlds.community import parse_community
 from vedette.lab.worlds.jester import JesterVotes, load_ratings
 from vedette.policy import Floats
 from vedette.serve.rank.explore.prospect import Prospect
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
 
 BEST_OF_GRID = "selective-best"
 PILOT_SEEDS = range(1_000_001, 1_000_005)
@@ -41,6 +43,7 @@ _DEGREES = (0.02, 0.05, 0.1, 0.15, 0.2)
 _PARAMETRIC_NAME = re.compile(r"(selective|uniform)-r(\d\.\d{1,3})-k(\d{1,4})")
 _POLICIES: Mapping[str, Any] = {
     "default": LiveRanking(),
+    **{f"live-{name}": LiveRanking(promotion=name) for name in PROMOTIONS if name != DEFAULT_PROMOTION},
     "prospect": Prospect(),
     "popularity": Popularity(),
     "uniform": Uniform(),
@@ -54,8 +57,8 @@ _POLICIES: Mapping[str, Any] = {
 OWN_METRICS: Mapping[str, Metric] = {
     "qpc_share": Metric("quality per click as a share of that of the order by true quality", "share", True),
     "became": Metric("share of the best pages that became popular in time", "share", True),
-    "explored": Metric("share of views of pages that nobody had seen", "share"),
-    "pool": Metric("share of pages that nobody had seen at the end", "share", False),
+    "explored": Metric("share of views of pages that no one had seen", "share"),
+    "pool": Metric("share of pages that no one had seen by the end", "share", False),
     "popularity": Metric("awareness times quality of the best page at an age, which is a share of the expected life"),
     "visit_share": Metric("share of all visits that the best page has at an age", "share"),
     "best_r": Metric("degree of the best of the grid"),

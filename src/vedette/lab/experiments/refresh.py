@@ -33,9 +33,9 @@ from vedette.refresh.policies.uniform import Uniform
 from vedette.timeutil import DAY_S, HOUR_S
 
 OWN_METRICS: Mapping[str, Metric] = {
-    "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
-    "age_calm": Metric("age where no page changes by a wave", "d", False),
-    "quality_calm": Metric("quality where no page changes by a wave", "share", True),
+    "freshness_calm": Metric("freshness, ignoring changes by waves", "share", True),
+    "age_calm": Metric("age, ignoring changes by waves", "d", False),
+    "quality_calm": Metric("quality, ignoring changes by waves", "share", True),
     "quality_said": Metric("quality as the crawler itself estimates it, without knowing the truth", "share"),
     "quality_error": Metric("mean distance of that estimate from the quality at the end of each day", "share", False),
     "fetches_a_day": Metric("fetches made per day"),
@@ -67,8 +67,8 @@ def build_setup(policy: str, history: History, game: RefreshGame, asking: QueryS
 def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDeltaQ:
     if asking is None:
         raise UsageError(
-            f"bound-delta-q needs page texts, and {history.name} has none that a query matches; "
-            "use a world git:PATH or live:FOLDER, or leave it out of --policies"
+            f"bound-delta-q needs page text that queries match, but {history.name} has none; "
+            "use git:PATH or live:FOLDER as the world, or remove bound-delta-q from --policies"
         )
     return BoundDeltaQ(history, asking.workload)
 

@@ -63,7 +63,7 @@ TAUS = tuple(round(0.1 * step, 1) for step in range(1, 11))
 BUDGET_MULTIPLES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 0.7, 1.0, 1.4, 2.0)
 BINS = 10
 OWN_METRICS: Mapping[str, Metric] = {
-    "tau": Metric("the threshold that served best"),
+    "tau": Metric("the best threshold"),
     "quality_tau0": Metric("the quality where every change counts (tau 0)", "share", True),
     "fetches_ratio": Metric("fetches for this quality, as a multiple of those that user-centric needs", "", False),
     "beyond": Metric("1 if that is only a bound, because fewer or more fetches were not tried"),
@@ -77,8 +77,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "apart": Metric("median factor between both, of pages with gains in both"),
     "one_half": Metric("share of pages with gains in one half only", "share"),
     "foreseen": Metric("pages with gains in either half"),
-    "first_half": Metric("gain in the first half, the mean of all pages being 1"),
-    "second_half": Metric("gain in the second half, the mean of all pages being 1"),
+    "first_half": Metric("gain in the first half, relative to the mean of all pages"),
+    "second_half": Metric("gain in the second half, relative to the mean of all pages"),
 }
 
 
@@ -197,7 +197,7 @@ def _load_settings(world: str, span: Span, seed: int) -> tuple[WeeklySetting, ..
     )
     asking = load_query_set(weekly.web, weekly.web.begin_s, weekly.web.end_s, seed)
     if asking is None:
-        raise UsageError(f"{world}: no query matches any of its texts; use a world git:PATH or live:FOLDER")
+        raise UsageError(f"{world}: no query matches any of its texts; use git:PATH or live:FOLDER as the world")
     shares = ShingleDistance(weekly.web)
     workloads = (asking.workload, score_by_links(asking.workload, weekly.links))
     return tuple(WeeklySetting(weekly, one, fit_pages(weekly, one, shares), shares) for one in workloads)

@@ -178,7 +178,7 @@ def _parse_header(line: bytes, path: Path) -> LogHeader:
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
-        raise UsageError(f"{path} is not an access log of a lab server: the header line is missing")
+        raise UsageError(f"{path} is not a lab server's access log: the header line is missing")
     return header
 
 
@@ -213,8 +213,8 @@ def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
     """
     before, entries = read_log(path)
     if before.world != header.world:
-        raise UsageError(f"{path} is the log of {before.world}, not of {header.world}; choose another file")
+        raise UsageError(f"{path} is the log for {before.world}, not {header.world}; choose another file")
     if before.speed != header.speed:
-        raise UsageError(f"{path} was written at speed {before.speed}, not {header.speed}; choose another file")
+        raise UsageError(f"{path} was recorded at speed {before.speed}, not {header.speed}; choose another file")
     if any(entry.end_s > now_s for entry in entries):
-        raise UsageError(f"{path} is ahead of the current world time; choose another file")
+        raise UsageError(f"{path} contains requests made after the current world time; choose another file")

@@ -96,17 +96,15 @@ class FirstFetchAgent:
         self._inlinks = np.zeros(len(urls), np.int64)
         self._firsts = FirstFetchModel()
 
-    def on_links(self, pages: Ints) -> None:
-        """Count links from a newly fetched page to these pages, for the worth of first fetches."""
-        self._inlinks[pages] += 1
-
     def on_changes(self, gains: Floats) -> None:
         """Learn the gains of the changes that refreshes found in a joint crawl."""
         self._firsts = self._firsts.add_changes(gains)
 
-    def on_first_fetches(self, pages: Ints, gains: Floats) -> None:
-        """Learn the gains of first fetches in a joint crawl."""
-        self._firsts = self._firsts.add_first_fetches(self._find_groups(pages), gains)
+    def on_fetches(self, first: Ints, gains: Floats, links: Sequence[Ints]) -> None:
+        """Learn the gains of first fetches, by the in-links known before the batch; then count the links it found."""
+        self._firsts = self._firsts.add_first_fetches(self._find_groups(first), gains)
+        for targets in links:
+            self._inlinks[targets] += 1
 
     def worth(self, pages: Ints) -> Floats:
         """Return the worth of first fetches of these pages in a joint crawl."""
@@ -269,10 +267,9 @@ class _JointRun:
         before, is_first = self._copy[pages], self._copy[pages] < 0
         gone = came.version < 0
         gain = self._measure_gains(pages, before, came.version, is_begin=is_begin)
-        yields = self._add_links(came)
-        self._poller.on_fetches(came, yields, now_s)
-        if not is_begin:
-            self._unseen.on_first_fetches(pages[is_first], gain[is_first])
+        self._poller.on_fetches(came, self._add_links(came), now_s)
+        learned = is_first & (not is_begin)
+        self._unseen.on_fetches(pages[learned], gain[learned], came.links)
         changed = ~is_first & (came.digest != self._digest[pages])
         self._unseen.on_changes(gain[changed & ~gone])
         old_s, self._since_s[pages], self._copy[pages] = self._since_s[pages], now_s, came.version
@@ -296,6 +293,5 @@ class _JointRun:
         new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
         for links in came.links:
             self._linked[links] = True
-            self._unseen.on_links(links)
         self._linked[came.pages] = True
         return new

@@ -17,9 +17,9 @@ Variants follow a +: ``flat`` (all slots are equally visible, as Pandey08 assume
 independent), ``ample`` (budgets five times as large), ``clusters`` (a third of the variance is the cluster's),
 ``life-L`` (40 days, in which ads live L days on average and come back as new ads) and ``prior-P-V`` (P percent of the
 ads have a prior of accuracy V percent, section 6.8.1). ``live`` charges like a server (``--charge live``;
-``vedette.lab.runs.ads.live_market``), and ``flood-A``, ``replay-A``, ``drain-A`` and ``swarm-A`` do so with an attack
-by A addresses on one advertiser. ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
-``vedette.lab.experiments.ads_promises``.
+``vedette.lab.runs.ads.live_market``), and ``flood-A``, ``replay-A``, ``drain-A``, ``subnet-A`` and ``swarm-A`` do so
+with an attack by A addresses on one advertiser. ``market:cells``, ``market:mix`` and ``market:bpol`` are many small
+ones, see ``vedette.lab.experiments.ads_promises``.
 
 Common random numbers: whether an ad would be clicked at a query is determined before any policy chooses.
 """
@@ -83,7 +83,7 @@ SWING = 0.9
 LIFE_DAYS = 40
 _VARIANT = re.compile(
     r"flat|alone|ample|clusters|live|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})"
-    r"|(?P<attack>flood|replay|drain|swarm)-(?P<addresses>\d{1,4})"
+    r"|(?P<attack>flood|replay|drain|subnet|swarm)-(?P<addresses>\d{1,4})"
 )
 
 
@@ -160,7 +160,7 @@ def parse_ad_market(name: str) -> AdMarketSetting:
     read = [_VARIANT.fullmatch(variant) for variant in variants]
     if first not in AD_MARKETS or not all(read):
         raise UsageError(
-            f'there is no market "{name}"; choose one of {", ".join(AD_MARKETS)}, with +flat or +life-3 if you like'
+            f'there is no market "{name}"; choose one of {", ".join(AD_MARKETS)}, optionally with +flat or +life-3'
         )
     setting = AD_MARKETS[first]
     for variant in read:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # made:NAME[:SEED]             a synthetic web
 # live:FOLDER                  your own crawl
 # market:NAME                  a synthetic market of ads
+# machines:NAME                a kind of machine of a cluster
 # community:NAME               a simulated community that searches, votes and forgets
 # jester:FILE                  recorded votes on jokes
 # clicks:FILE.tsv[+MODEL]      visitors that were fitted to a recorded log of searches and clicks
@@ -34,7 +35,19 @@ if TYPE_CHECKING:
 # owner+name/repo, and a file of front pages in the folder discovery of the one that VEDETTE_DATA names.
 
 
-WORLD_KINDS = ("git", "joined", "frontpages", "made", "live", "market", "community", "jester", "clicks")
+WORLD_KINDS = (
+    "git",
+    "joined",
+    "frontpages",
+    "made",
+    "live",
+    "market",
+    "machines",
+    "regions",
+    "community",
+    "jester",
+    "clicks",
+)
 HISTORIES_VARIABLE, DATA_VARIABLE = "VEDETTE_HISTORIES", "VEDETTE_DATA"
 DEFAULT_SEED = 1
 _SYNTHETIC_NAME = re.compile(r"([a-z0-9+-]+)(?::(\d{1,9}))?")
@@ -101,7 +114,7 @@ def register_world(name: str) -> str:
     """
     label = get_label(name)
     if locate_world(_names_by_label.get(label, name)) != locate_world(name):
-        raise UsageError(f"two worlds have the same name {label}; rename a folder, or run them separately")
+        raise UsageError(f"two worlds are named {label}; rename a folder, or run them separately")
     _names_by_label[label] = name
     return label
 
@@ -115,9 +128,17 @@ def list_worlds() -> list[str]:
     """List the names of recorded worlds on this machine and of the synthetic ones."""
     from vedette.lab.worlds.ads_market import AD_MARKETS
     from vedette.lab.worlds.community import COMMUNITIES
+    from vedette.lab.worlds.machines import MACHINES
+    from vedette.lab.worlds.regions import REGION_WEBS
     from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
-    made = {"made": ARRAY_SIZES, "market": AD_MARKETS, "community": COMMUNITIES}
+    made = {
+        "made": ARRAY_SIZES,
+        "market": AD_MARKETS,
+        "machines": MACHINES,
+        "regions": REGION_WEBS,
+        "community": COMMUNITIES,
+    }
     return [
         *_iter_git_worlds(),
         *_iter_frontpage_worlds(),
@@ -156,7 +177,7 @@ def _locate_frontpages(rest: str) -> WorldLocation:
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
         f"frontpages:{rest} not found: put the file into {DATA_VARIABLE}/discovery "
-        f"({_describe_variable(DATA_VARIABLE)}), or create one: vedette lab import-frontpages CLONE OUT"
+        f"({_describe_variable(DATA_VARIABLE)}), or create one with vedette lab import-frontpages CLONE OUT"
     )
 
 
@@ -182,6 +203,20 @@ def _locate_market(rest: str) -> WorldLocation:
 
     check_ad_market(rest)
     return WorldLocation("market", f"market:{rest}", Path(), rest)
+
+
+def _locate_machines(rest: str) -> WorldLocation:
+    from vedette.lab.worlds.machines import check_machine
+
+    check_machine(rest)
+    return WorldLocation("machines", f"machines:{rest}", Path(), rest)
+
+
+def _locate_regions(rest: str) -> WorldLocation:
+    from vedette.lab.worlds.regions import check_region_web
+
+    check_region_web(rest)
+    return WorldLocation("regions", f"regions:{rest}", Path(), rest)
 
 
 def _locate_community(rest: str) -> WorldLocation:
@@ -260,6 +295,8 @@ _LOCATORS: Mapping[str, Callable[[str], WorldLocation]] = {
     "made": _locate_synthetic,
     "live": _locate_live,
     "market": _locate_market,
+    "machines": _locate_machines,
+    "regions": _locate_regions,
     "community": _locate_community,
     "jester": _locate_jester,
     "clicks": _locate_clicks,
@@ -293,7 +330,7 @@ def fingerprint_world(name: str) -> str:
     place = locate_world(name)
     if place.kind == "git":
         return _digest([place.part.encode(), *_iter_git_identity(place)])
-    if place.kind in {"made", "market", "community"}:
+    if place.kind in {"made", "market", "machines", "regions", "community"}:
         return _digest([place.label.encode(), __version__.encode()])
     files = [place.path] if place.path.is_file() else [place.path / "state.db", place.path / "state.db-wal"]
     return _digest(chunk for file in files if file.is_file() for chunk in _iter_chunks(file))

@@ -63,7 +63,7 @@ def open_docs_site(_seed: int = 0) -> DocsSite:
     """Open the documentation as a world."""
     folder = find_docs()
     if folder is None:
-        raise UsageError("the documentation is not installed: run the demo from a checkout")
+        raise UsageError("the documentation is not installed: run the demo from a source checkout")
     files = sorted([*folder.glob("*.md"), *folder.glob("docs/**/*.md")])
     return build_site({file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files})
 

@@ -164,7 +164,9 @@ def load_history(path: str | os.PathLike[str]) -> History:
         with where.open("rb") as file:
             whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):
-        raise UsageError(f"{where.name}: contains no history; create one: vedette lab import-git REPO OUT") from None
+        raise UsageError(
+            f"{where.name}: contains no history; create one with vedette lab import-git REPO OUT"
+        ) from None
     head, body = _read_head(whole, where.name)
     try:
         return _build_history(head, body)
@@ -208,7 +210,7 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
             size = file.tell()
         beside.replace(path)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
+        raise UsageError(f"cannot write {path} ({error.strerror})") from None
     finally:
         beside.unlink(missing_ok=True)
     return size
@@ -217,7 +219,7 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
 def _read_head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
     """Read the JSON head of a history file and check it; return it with the bytes after it."""
     if len(whole) < _PREAMBLE.size or bytes(whole[:8]) != MAGIC:
-        raise UsageError(f"{name}: not a Vedette history file; create one: vedette lab import-git REPO OUT")
+        raise UsageError(f"{name}: not a Vedette history file; create one with vedette lab import-git REPO OUT")
     _, number, size = _PREAMBLE.unpack_from(whole)
     if number != FORMAT:
         raise StoreNewer(f"{name}: format {number}, but this Vedette reads {FORMAT}; import the history again")

@@ -48,7 +48,9 @@ def find_ratings(name: str) -> Path:
     for path in places:
         if path.is_file():
             return path
-    raise UsageError(f"jester:{name} not found: set VEDETTE_DATA to a folder with clicks/{name}, or use a path")
+    raise UsageError(
+        f"jester:{name} not found: use a path, or set VEDETTE_DATA to a folder that contains clicks/{name}"
+    )
 
 
 def load_ratings(path: Path) -> JesterVotes:

@@ -65,7 +65,7 @@ def load_crawl_history(folder: Path) -> History:
     answers = _read_archive(folder)
     lives, missing = _collect_lives(answers, sites)
     if not lives:
-        raise UsageError(f"{folder} has no archived pages; crawl first")
+        raise UsageError(f"{folder} has no archived pages; crawl a site first")
     return _build_history(folder.name, lives, missing, end_s=answers[-1].fetched_s)
 
 

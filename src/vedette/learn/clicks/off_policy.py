@@ -49,7 +49,7 @@ MIN_EFFECTIVE = 100.0
 MAX_COVERAGE_ERRORS = 4.0
 NOT_ENOUGH_DATA = "not enough data"
 Z = 1.96
-# The ends of the 95 % interval of a mean.
+# The ends of the 95% interval of a mean.
 Interval = Callable[[Floats], tuple[float, float]]
 
 

@@ -22,7 +22,7 @@ FALLBACK_S = 7 * 86_400.0
 
 
 class Arm(NamedTuple):
-    """One experiment arm: people who clicked, clicks, and quality per click with its 95 % half width."""
+    """One experiment arm: people who clicked, clicks, and quality per click with its 95% half width."""
 
     people: int
     clicks: int

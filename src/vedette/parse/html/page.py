@@ -5,6 +5,7 @@ lengths are bounded, and every string can be written to a file.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
 
@@ -37,6 +38,8 @@ WORDS_PER_PLACEHOLDER = 10
 _FILLED_ADDRESS = re.compile(
     r"""\b(href|src)=(?:"[^"]{0,500}?(?:\{\{|<%|\$\{)[^"]*+"|'[^']{0,500}?(?:\{\{|<%|\$\{)[^']*+')"""
 )
+MAX_DATE_LINE = 160
+_YEAR = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 _WRAPPERS = {"template": "<div>", "/template": "</div>", "noscript": "<div>", "/noscript": "</div>"}
 
 
@@ -47,7 +50,8 @@ class Page:
     ``text`` is what a person sees, one line per block; ``main`` is that without menus, notices and lists of links;
     ``words`` is the approximate word count of ``main``, ``hidden_words`` that of invisible text. ``anchors`` has the id
     of each heading, empty if it has none, None if the heading is not in ``main``. ``robots_meta`` has every named meta.
-    ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as written.
+    ``stamps`` are dates as written, by the names that pages give them, ``linked_data`` is JSON as written, and
+    ``date_lines`` are short lines with digits next to the first heading.
     ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``), and
     ``needs_script_links`` that a script fills in the addresses of links in them.
     """
@@ -66,6 +70,7 @@ class Page:
     robots_meta: tuple[tuple[str, str], ...]
     stamps: tuple[tuple[str, str], ...]
     linked_data: tuple[str, ...]
+    date_lines: tuple[str, ...]
     text: str
     main: str
     words: int
@@ -103,6 +108,7 @@ def parse_page(text: str) -> Page:
         robots_meta=tuple(head.metas),
         stamps=tuple(head.stamps),
         linked_data=tuple(head.linked_data),
+        date_lines=tuple(_find_date_lines(scan, texts)),
         text=whole,
         main=main,
         words=count_words(main),
@@ -117,18 +123,28 @@ def _read_markup(text: str) -> tuple[Scan, list[str], list[bool], str]:
     """Scan the HTML of a page, with its templates opened if it has little text: scan, blocks, which are main, HTML."""
     scan = scan_page(text)
     texts = extract_block_texts(scan)
-    marks = mark_content(texts, scan.blocks)
+    marks = mark_content(texts, scan.blocks, scan.spans)
     main = "\n".join(compress(texts, marks))
     if scan.template_characters >= max(MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR * len(main)):
         markup = open_templates(text)
         opened = scan_page(markup)
         opened_texts = extract_block_texts(opened)
-        opened_marks = mark_content(opened_texts, opened.blocks)
+        opened_marks = mark_content(opened_texts, opened.blocks, opened.spans)
         opened_main = "\n".join(compress(opened_texts, opened_marks))
         has_text = count_words(opened_main) > max(FEW_WORDS, MIN_TEMPLATE_FACTOR * count_words(main))
         if has_text or len(opened.links) >= len(scan.links) + MIN_TEMPLATE_LINKS:
             return opened, opened_texts, opened_marks, markup
     return scan, texts, marks, text
+
+
+def _find_date_lines(scan: Scan, texts: list[str]) -> Iterator[str]:
+    """Find the lines that may date a page: short ones with a year's digits next to its first main heading."""
+    levels = [heading.level for heading in scan.headings]
+    if levels:
+        at = scan.headings[levels.index(min(levels))].block
+        for text, block in zip(texts[max(0, at - 3) : at + 13], scan.blocks[max(0, at - 3) : at + 13], strict=True):
+            if len(text) <= MAX_DATE_LINE and not block & HIDDEN and _YEAR.search(text):
+                yield text
 
 
 def open_templates(text: str) -> str:

@@ -19,7 +19,9 @@ from vedette.parse.html.tokenizer import (
 )
 from vedette.parse.html.walker import (
     BREAK,
+    FLOW,
     HEADING,
+    ILLUSTRATED,
     LINKED_SHIFT,
     PREFORMATTED,
     ROW,
@@ -28,12 +30,12 @@ from vedette.parse.html.walker import (
     Link,
     Scan,
     Zone,
+    begin_flow,
     end_line,
 )
 
-MAX_LINKS = 10_000
-MAX_HREF_LENGTH = 8_192
-MAX_ANCHOR_LENGTH = 200
+MAX_LINKS, MAX_HREF_LENGTH, MAX_ANCHOR_LENGTH = 10_000, 8_192, 200
+MAX_ZONES = 64  # open containers with marks that are inside others with the same
 # The usual form of links: double quotes, no relation, nothing to decode; with their text, if it has no markup.
 _SIMPLE_LINK = re.compile(
     r"""a(?:\ (?!href=|rel=)[a-z-]++="[^"]*+")*+\ href="([^"&\0]*+)"(?:\ (?!rel=)[a-z-]++="[^"]*+")*+"""
@@ -143,7 +145,9 @@ def add_frame_link(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def add_image_alt(scan: Scan, _name: str, attributes: str) -> None:
-    """Add the alt text of an ``<img>`` tag, which names a link without words."""
+    """Add the alt text of an ``<img>`` tag, which names a link without words; what follows may be its caption."""
+    if scan.pieces[-1] is BREAK:
+        scan.block |= ILLUSTRATED
     if scan.current_link and not scan.alt:
         scan.alt = _parse_alt(attributes)
 
@@ -171,10 +175,10 @@ def open_container(scan: Scan, name: str, attributes: str) -> None:
 
 
 def _enter(scan: Scan, name: str, marks: int) -> None:
-    if marks & ~scan.zone:
+    if marks & ~scan.zone or (marks & (SUSPECT | MAIN) and len(scan.zones) < MAX_ZONES):
         if name in {"p", "span"}:
             scan.end_calm()
-        scan.zones.append(Zone(name, scan))
+        scan.zones.append(Zone(name, marks, scan))
         scan.zone |= marks
     elif scan.zones and scan.zones[-1].name == name:
         scan.zones[-1].depth += 1
@@ -186,15 +190,14 @@ def close_container(scan: Scan, name: str, _attributes: str) -> None:
     if scan.zones and scan.zones[-1].name == name[1:]:
         scan.zones[-1].depth -= 1
         if not scan.zones[-1].depth:
-            scan.zone = scan.zones.pop().outer_marks
+            scan.leave_zone()
 
 
 def close_landmark(scan: Scan, name: str, attributes: str) -> None:
     """Close a landmark tag such as ``</nav>``, and everything left open inside it."""
     if any(zone.name == name[1:] for zone in scan.zones):
         while scan.zones[-1].name != name[1:]:
-            end_line(scan)
-            scan.zone = scan.zones.pop().outer_marks
+            scan.leave_zone()
     close_container(scan, name, attributes)
 
 
@@ -212,7 +215,7 @@ def open_main(scan: Scan, name: str, attributes: str) -> None:
     """Open a ``<main>`` tag: content begins, so everything left open before ends."""
     end_line(scan)
     while scan.zone & (BOILERPLATE | SUSPECT) and not scan.zone & HIDDEN:
-        scan.zone = scan.zones.pop().outer_marks
+        scan.leave_zone()
     open_container(scan, name, attributes)
 
 
@@ -223,12 +226,13 @@ def open_article(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
-    """Open a ``<p>`` tag: most paragraphs have no marks, and only end a line."""
+    """Open a ``<p>`` or ``<dd>`` tag: most have no marks, and only begin running text."""
     if scan.calm and not compute_marks(attributes):
-        scan.cache_action(name + attributes, end_line)
-        end_line(scan)
+        scan.cache_action(name + attributes, begin_flow)
+        begin_flow(scan)
     else:
         open_container(scan, name, attributes)
+        scan.block |= FLOW
 
 
 def open_inline(scan: Scan, name: str, attributes: str) -> None:
@@ -251,13 +255,10 @@ def close_inline(scan: Scan, name: str, attributes: str) -> None:
 def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
     """Close HTML elements that were left open, since a tag began that is not allowed inside them."""
     while scan.zones and scan.zones[-1].name in names:
-        end_line(scan)
-        scan.zone = scan.zones.pop().outer_marks
+        scan.leave_zone()
 
 
-MAX_HEADINGS = 2_000
-MAX_HEADING_LENGTH = 500
-MAX_ANCHOR_ID = 200
+MAX_HEADINGS, MAX_HEADING_LENGTH, MAX_ANCHOR_ID = 2_000, 500, 200
 MAX_NOTICE_LENGTH = 500
 MIN_PROSE_LENGTH = 200
 LONG_CELL = 100
@@ -412,7 +413,7 @@ def _handle_new_tag(scan: Scan, tag: str, _attributes: str) -> None:
             return
         name, attributes = split_tag(tag)
     action = _ACTIONS.get(name) if attributes else scan.cached_actions.get(name)
-    if action is None or action is end_line:
+    if action is None or action is end_line or action is begin_flow:
         scan.cache_action(tag, action)
     if action is not None:
         action(scan, name, attributes)
@@ -442,15 +443,16 @@ def _handle_script(scan: Scan, raw: RawElement) -> None:
         scan.scripts += 1
 
 
-_CONTAINERS = "body center dd details dialog div dl fieldset figure form ol section table tbody ul label button select"
+_CONTAINERS = "body center details dialog div dl fieldset figure form ol section table tbody ul label button select"
 _LANDMARKS = "aside footer menu nav annotation"
 _BREAKS = """
-    li /li tr /tr dt /dt /dd /pre blockquote /blockquote address /address caption /caption hr thead /thead tfoot
+    /li tr /tr /dt /pre /blockquote address /address caption /caption hr thead /thead tfoot
     /tfoot figcaption /figcaption legend /legend option /option optgroup summary /summary frameset head /head
     /html /body /listing dir /dir video audio canvas object embed hgroup search /search
     """
 _BY_NAME: dict[str, Action] = {
     **dict.fromkeys(_BREAKS.split(), end_line),
+    **dict.fromkeys(("li", "dt", "blockquote"), begin_flow),
     **dict.fromkeys(_CONTAINERS.split(), open_container),
     **{f"/{name}": close_container for name in _CONTAINERS.split()},
     **dict.fromkeys(_LANDMARKS.split(), open_container),
@@ -459,6 +461,8 @@ _BY_NAME: dict[str, Action] = {
     **{f"/h{level}": _close_heading for level in range(1, 7)},
     **dict.fromkeys(("br", "input"), _add_space),
     **dict.fromkeys(("td", "th", "/td", "/th"), _handle_cell),
+    "dd": open_paragraph,
+    "/dd": close_container,
     "p": open_paragraph,
     "/p": _close_paragraph,
     "span": open_inline,

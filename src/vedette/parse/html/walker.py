@@ -22,8 +22,8 @@ from vedette.parse.html.tokenizer import RawElement, Token, collapse_space, deco
 # A control character that the HTML standard forbids, both literally and as a reference.
 BREAK = "\x01"
 # Kinds of block, above the marks of ``zones``; the number of linked characters is in the highest bits.
-HEADING, PREFORMATTED, ROW = 16, 32, 64
-LINKED_SHIFT = 8
+HEADING, PREFORMATTED, ROW, FLOW, ILLUSTRATED = 16, 32, 64, 128, 256
+LINKED_SHIFT = 9
 ALL_LINKED = 1 << 40
 MAX_LINK_PIECES = 40
 MAX_CACHED_TAGS = 2_000
@@ -49,11 +49,20 @@ class Heading(NamedTuple):
 class Zone:
     """An open HTML container with marks: how many of its name are open inside it, and the marks outside."""
 
-    __slots__ = ("depth", "first_block", "name", "outer_marks", "start_piece")
+    __slots__ = ("depth", "first_block", "marks", "name", "outer_marks", "start_piece")
 
-    def __init__(self, name: str, scan: "Scan") -> None:
-        self.name, self.outer_marks, self.depth = name, scan.zone, 1
+    def __init__(self, name: str, marks: int, scan: "Scan") -> None:
+        self.name, self.marks, self.outer_marks, self.depth = name, marks, scan.zone, 1
         self.first_block, self.start_piece = len(scan.blocks), len(scan.pieces)
+
+
+class Span(NamedTuple):
+    """The blocks of a container with marks: from ``start`` up to ``end``."""
+
+    name: str
+    marks: int
+    start: int
+    end: int
 
 
 class Scan:
@@ -76,8 +85,8 @@ class Scan:
             "link_at",
             "links",
         ),
-        *("current_link", "pieces", "script_characters", "scripts", "template_characters", "tokens"),
-        *("wants_script", "zone", "zones"),
+        *("current_link", "pieces", "script_characters", "scripts", "spans", "template_characters"),
+        *("tokens", "wants_script", "zone", "zones"),
     )
 
     def __init__(self) -> None:
@@ -89,6 +98,7 @@ class Scan:
         self.block = 0
         self.zone = 0
         self.zones: list[Zone] = []
+        self.spans: list[Span] = []
         self.links: dict[str, Link] = {}
         self.current_link: tuple[str, bool] | None = None
         self.link_at = 0
@@ -133,6 +143,13 @@ class Scan:
             self.cached_actions.clear()
             self.cached_actions.update(self.actions)
 
+    def leave_zone(self) -> None:
+        """Leave the innermost container with marks: its text ends, and the marks outside of it count again."""
+        end_line(self)
+        zone = self.zones.pop()
+        self.zone = zone.outer_marks
+        self.spans.append(Span(zone.name, zone.marks, zone.first_block, len(self.blocks)))
+
     def end_block(self) -> None:
         """End a text block of the page: everything since the last break is one block."""
         if self.current_link and len(self.pieces) - self.link_at < MAX_LINK_PIECES:
@@ -160,7 +177,14 @@ def end_line(scan: Scan, _name: str = "", _attributes: str = "") -> None:
         scan.end_block()
 
 
-_CALM_ACTIONS: Actions = {"p": end_line, "/p": end_line, "span": None, "/span": None}
+def begin_flow(scan: Scan, _name: str = "", _attributes: str = "") -> None:
+    """Handle an HTML tag that begins running text, such as a paragraph or an item of a list."""
+    if scan.pieces[-1] is not BREAK:
+        scan.end_block()
+    scan.block |= FLOW
+
+
+_CALM_ACTIONS: Actions = {"p": begin_flow, "/p": end_line, "span": None, "/span": None}
 
 
 MAX_METAS = 100

@@ -15,19 +15,19 @@ from enum import StrEnum
 THIN_WORDS, THIN_LETTERS = 20, 100
 TITLED_THIN_WORDS, TITLED_THIN_LETTERS = 5, 25
 FEW_ONWARD_LINKS = 3
-FILLED_LINKS = "a script fills in the addresses of its links"
+FILLED_LINKS = "a script fills in its links"
 SPAM_SCORE = 0.5
 
 
 class RejectReason(StrEnum):
     """Why a page is not worth indexing."""
 
-    NOINDEX = "its author asks not to index it"
+    NOINDEX = "its author asks search engines not to index it"
     COPY = "it is a copy of another page"
-    MISSING = "it says that it does not exist"
+    MISSING = "it says that the page does not exist"
     SCRIPT = "text or links are missing without JavaScript"
-    EMPTY = "there is nothing to read"
-    THIN = "it has few words and leads nowhere"
+    EMPTY = "it has no text"
+    THIN = "it has few words and few links"
     SPAM = "it looks like spam"
 
 
@@ -76,7 +76,7 @@ def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) 
     """Return the first objection to indexing a page that is not overruled; None if it is worth indexing.
 
     >>> str(find_objection(PageQuality(words=0, letters=0)))
-    'there is nothing to read'
+    'it has no text'
     >>> find_objection(PageQuality(words=0, letters=0), overruled=[RejectReason.EMPTY, RejectReason.THIN])
     """
     return next((objection for objection in list_objections(page) if objection.kind not in overruled), None)

@@ -124,6 +124,22 @@ def differ_in_name(url: str, other: str) -> bool:
     return is_chosen or are_editions(url, other)
 
 
+def are_in_other_editions(url: str, other: str) -> bool:
+    """Check whether two URLs of one file name are in folders of two editions, wherever below them: pages move.
+
+    >>> are_in_other_editions("https://a.example/doc/stable/cql/ddl.html", "https://a.example/doc/5.0/guide/ddl.html")
+    True
+    >>> are_in_other_editions("https://a.example/2023/05/x.html", "https://a.example/2024/06/x.html")
+    False
+    """
+    ours, theirs = url.split("/"), other.split("/")
+    if ours[2:3] != theirs[2:3] or ours[-1] != theirs[-1]:
+        return False
+    pairs = zip(ours[3:-1], theirs[3:-1], strict=False)
+    names = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
+    return all(map(_EDITION.fullmatch, names)) and not all(map(str.isdigit, names))
+
+
 def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
     """Find the one folder in which two URLs of a host differ, in both spellings; empty if they differ in more.
 

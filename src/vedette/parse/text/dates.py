@@ -6,12 +6,14 @@ Sources are tried from the most to the least deliberate:
 2. ``meta``         meta elements, those made for articles before general ones
 3. ``time``         a time element that says what it dates; or a bare one, if all bare ones agree
 4. ``url``          ``/2026/11/15/`` in the path (published only)
-5. ``header``       Last-Modified (modified only): often the time of the response, or of a rebuild, which
+5. ``text``         a date in a short line next to the first heading, as readers see it
+6. ``header``       Last-Modified (modified only): often the time of the response, or of a rebuild, which
                     ``RebuildDetector`` distinguishes from changes
 
-A date names at least a day, and is UTC without a zone. One that is more than a day in the future, or before the web, is
-a mistake, and the next source is tried; so is a change before the publication. ``03/04/2026`` is ambiguous, so it is no
-date. All input is untrusted: what cannot be parsed is ignored.
+A date names at least a day, and is UTC without a zone. With a zone, the day stays as written: the evening of May 4 in
+New York is May 5 in UTC, and is moved back to the last second of May 4. A date more than a day in the future, or before
+the web, is a mistake, and the next source is tried; so is a change before the publication. ``03/04/2026`` is ambiguous,
+so it is no date. All input is untrusted: what cannot be parsed is ignored.
 """
 
 import json
@@ -19,12 +21,12 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from vedette.timeutil import parse_written_date
 
-Source = Literal["linked data", "meta", "time", "url", "header", ""]
+Source = Literal["linked data", "meta", "time", "url", "text", "header", ""]
 Candidate = tuple[Source, str]
 
 EARLIEST_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
@@ -47,19 +49,24 @@ class PageDates:
 
 
 def find_dates(
-    stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], url: str, last_modified: str, now_s: float
+    stamps: Sequence[tuple[str, str]],
+    linked_data: Sequence[str],
+    url: str,
+    last_modified: str,
+    now_s: float,
+    lines: Sequence[str] = (),
 ) -> PageDates:
-    """Find the dates of a page from its (key, value) stamps, its JSON-LD texts, its URL and its header.
+    """Find the dates of a page from its (key, value) stamps, JSON-LD texts, URL, header, and lines next to its heading.
 
     >>> find_dates([("article:published_time", "2026-11-15T10:00:00Z")], [], "https://example.org/", "", 1.8e9)
     PageDates(published_s=1794736800.0, modified_s=None, source='meta')
     """
-    if not (stamps or linked_data or last_modified) and _IN_URL.match(url, 0, MAX_URL_LENGTH) is None:
+    if not (stamps or linked_data or last_modified or lines) and _IN_URL.match(url, 0, MAX_URL_LENGTH) is None:
         return _UNKNOWN
     articles = [item for text in linked_data for item in _parse_items(text)]
-    published, published_by = _pick_first(_list_published(stamps, articles, url), EARLIEST_S, now_s)
+    published, published_by = _pick_first(_list_published(stamps, articles, url, lines), EARLIEST_S, now_s)
     earliest_s = EARLIEST_S if published is None else published
-    modified, modified_by = _pick_first(_list_modified(stamps, articles, last_modified), earliest_s, now_s)
+    modified, modified_by = _pick_first(_list_modified(stamps, articles, last_modified, lines), earliest_s, now_s)
     return PageDates(published, modified, published_by or modified_by)
 
 
@@ -117,7 +124,7 @@ _MODIFIED = {key: rank for rank, key in enumerate(_MODIFIED_KEYS.split())}
 
 
 def _list_published(
-    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], url: str
+    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], url: str, lines: Sequence[str]
 ) -> Iterator[Candidate]:
     yield from _list_stated(articles, "datePublished")
     yield from _rank_stamps(stamps, _PUBLISHED)
@@ -128,14 +135,16 @@ def _list_published(
     found = _IN_URL.match(url, 0, MAX_URL_LENGTH)
     if found:
         yield "url", found[1]
+    yield from (("text", date) for line in lines for date in _list_dates(_UPDATED.split(line)[0]))
 
 
 def _list_modified(
-    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], last_modified: str
+    stamps: Sequence[tuple[str, str]], articles: list[dict[str, object]], last_modified: str, lines: Sequence[str]
 ) -> Iterator[Candidate]:
     yield from _list_stated(articles, "dateModified")
     yield from _rank_stamps(stamps, _MODIFIED)
     yield from (("time", value) for value in _select_stamps(stamps, "time:modified"))
+    yield from (("text", date) for line in lines for part in _UPDATED.split(line)[1:] for date in _list_dates(part))
     if last_modified:
         yield "header", last_modified
 
@@ -158,6 +167,20 @@ def _select_stamps(stamps: Sequence[tuple[str, str]], wanted: str) -> list[str]:
 # A day of the calendar as part of a path: /2026/11/15/, /2026-11-15-title, /2026/nov/15/.
 MAX_URL_LENGTH = 2048
 _IN_URL = re.compile(r"[^?#]*?/((?:19|20)[0-9]{2}([/-])(?:[01]?[0-9]|[a-z]{3})\2[0-3]?[0-9])(?=[/._?#-]|$)")
+
+
+# A date in a line of text: 2026-11-15, 15.11.2026, 15/11/2026, 15 November 2026, November 15, 2026.
+_DATE = re.compile(
+    r"(?<![0-9])(?:(?:19|20)[0-9]{2}([-/.])[0-9]{1,2}\1[0-9]{1,2}|[0-9]{1,2}(?:\.\s?[0-9]{1,2}\.\s?|/[0-9]{1,2}/)"
+    r"(?:19|20)[0-9]{2}|[0-9]{1,2}(?:st|nd|rd|th|\.)?\s+(?:de\s+)?[^\W\d_]{3,10}\.?,?\s+(?:de\s+)?(?:19|20)[0-9]{2}"
+    r"|(?<!\w)[^\W\d_]{3,10}\.?\s+[0-9]{1,2}(?:st|nd|rd|th)?,?\s+(?:19|20)[0-9]{2})(?![0-9])"
+)
+# What follows one of these words is the date of a change.
+_UPDATED = re.compile("updat|modif|chang|revis|aktualis|actualiz|mis à jour|aggiornat|atualiz", re.IGNORECASE)
+
+
+def _list_dates(line: str) -> list[str]:
+    return [found[0] for found in _DATE.finditer(line)]
 
 
 # --- JSON-LD ---
@@ -209,4 +232,14 @@ def _parse_date(text: str) -> float | None:
         moment = datetime.fromisoformat(trimmed)
     except ValueError:
         return parse_written_date(trimmed)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return (_keep_day(moment) if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _keep_day(moment: datetime) -> datetime:
+    """Move the moment of a page's date to the nearest one in UTC that is on the day as written.
+
+    >>> _keep_day(datetime.fromisoformat("2026-05-04T22:00:00-05:00")).isoformat()
+    '2026-05-04T23:59:59+00:00'
+    """
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=UTC)
+    return min(max(moment.astimezone(UTC), day), day + timedelta(seconds=86_399))

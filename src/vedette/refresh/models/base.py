@@ -14,7 +14,7 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 
 class Rates(NamedTuple):
-    """Estimated page changes per day: the expected number, and the ends of a 90 % interval."""
+    """Estimated page changes per day: the expected number, and the ends of a 90% interval."""
 
     mean: Floats
     low: Floats

@@ -68,7 +68,7 @@ class Gamma(NamedTuple):
         return Belief(self.shape * np.log1p(wait / self.time), self.shape / (self.time + wait) * speed)
 
     def rates(self) -> Rates:
-        """Return the mean and 90 % interval of Gamma rates, by normal cube roots (Wilson, Hilferty)."""
+        """Return the mean and 90% interval of Gamma rates, by normal cube roots (Wilson, Hilferty)."""
         return Rates(self.mean, self.quantile(-_Z_90), self.quantile(_Z_90))
 
     def quantile(self, z: float) -> Floats:

@@ -71,6 +71,8 @@ def add_to_groups(groups: Floats, batch: KnownPages, amounts: Floats, seen: Bool
 
 
 def _select_rows(rows: Floats, numbers: Ints) -> Floats:
+    if len(rows) and not numbers.any():  # the global group
+        return np.repeat(rows[:1], len(numbers), axis=0)
     if int(numbers.max(initial=-1)) < len(rows):
         return rows[numbers]
     picked = np.zeros((len(numbers), rows.shape[1]))

@@ -178,12 +178,16 @@ class ExpectedGain:
         told = self._change_belief(state, one, at_s)
         silence = float((plain.staleness - told.belief.staleness)[0])
         swept = max(float(part.wave_staleness(mine, one)[0]) for part, mine in self._waves_parts(state))
-        dead = float(self.deaths.belief(self._deaths_memory(state), _as_deaths(one), at_s).staleness[0])
+        # More than without any evidence: everything may disappear.
+        dead, usual = (
+            float(self.deaths.belief(self._deaths_memory(each), _as_deaths(one), at_s).staleness[0])
+            for each in (state, self.start(None))
+        )
         told_of = ["a change was announced"] if bool(is_announced(one, at_s)[0]) else []
         found = [
             (silence, "its site announces changes, but did not announce this one"),
             (swept, "pages near it changed together"),
-            (dead, "pages near it have disappeared"),
+            (dead - usual, "pages near it have disappeared"),
         ]
         return told_of + [words for staleness, words in found if staleness >= NOTABLE]
 

@@ -38,7 +38,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         if not 0 < self.interval_s < np.inf:
-            raise ConfigError("fixed: interval must be longer than 0 and finite")
+            raise ConfigError("fixed: interval must be positive and finite")
 
     def start(self, config: None) -> tuple[()]:
         """Return the empty state of the fixed interval policy, which learns nothing."""

@@ -46,7 +46,7 @@ class GreedyC2:
 
     def __post_init__(self) -> None:
         if not 0 < self.bound_d < np.inf:
-            raise ConfigError("greedy-c2: the bound must be longer than 0 and finite")
+            raise ConfigError("greedy-c2: the bound must be positive and finite")
 
     def start(self, config: None) -> Memory:
         """Return an empty greedy C(2) memory: nothing was fetched yet."""

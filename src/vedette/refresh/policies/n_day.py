@@ -55,7 +55,7 @@ class NDay:
 
     def __post_init__(self) -> None:
         if not (1 <= self.days <= 5 and 0 <= self.discount <= 1 and 1 < self.bound_d < np.inf):
-            raise ConfigError("n-day: needs 1 to 5 days, a discount from 0 to 1, and a bound of more than a day")
+            raise ConfigError("n-day: expected 1 to 5 days, a discount from 0 to 1, and a bound longer than a day")
 
     def start(self, config: None) -> Memory:
         """Return an empty n-day memory: nothing was fetched yet."""

@@ -12,7 +12,7 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 @dataclass(frozen=True, slots=True)
 class Nutch:
-    """Stretch a page's interval by 40 % when a fetch finds it unchanged, shorten it by 20 % when it changed.
+    """Stretch a page's interval by 40% when a fetch finds it unchanged, shorten it by 20% when it changed.
 
         interval <- interval (1 + inc_rate)    unchanged
         interval <- interval (1 - dec_rate)    changed
@@ -25,7 +25,7 @@ class Nutch:
     bounds apply to the due time too. It is off by default.
 
     The state is one interval in seconds per page, 0 for none yet. In equilibrium a page is found changed at a share q
-    of its fetches with (1 - dec_rate)^q (1 + inc_rate)^(1 - q) = 1: about 60 % with the default rates, whatever the
+    of its fetches with (1 - dec_rate)^q (1 + inc_rate)^(1 - q) = 1: about 60% with the default rates, whatever the
     page's worth and the cost of a fetch; the price is ignored.
 
     Useful as the usual practice, as the baseline of every other refresh policy, and if only the latest comparison is
@@ -58,7 +58,7 @@ class Nutch:
 
     def __post_init__(self) -> None:
         if not (self.inc_rate >= 0 and 0 <= self.dec_rate < 1 and 0 <= self.sync_delta_rate <= 1):
-            raise ConfigError("nutch: inc_rate must be at least 0, dec_rate in 0 to below 1, sync_delta_rate in 0 to 1")
+            raise ConfigError("nutch: use inc_rate >= 0, 0 <= dec_rate < 1 and 0 <= sync_delta_rate <= 1")
         if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
             raise ConfigError("nutch: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 

@@ -49,7 +49,7 @@ class StormCrawler:
 
     def __post_init__(self) -> None:
         if not (self.inc_rate >= 0 and 0 <= self.dec_rate <= 1):
-            raise ConfigError("stormcrawler: inc_rate must be at least 0, dec_rate in 0 to 1")
+            raise ConfigError("stormcrawler: use inc_rate >= 0 and 0 <= dec_rate <= 1")
         if not 0 < self.min_interval_s <= self.first_interval_s <= self.max_interval_s < np.inf:
             raise ConfigError("stormcrawler: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 

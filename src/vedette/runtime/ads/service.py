@@ -1,22 +1,19 @@
-"""Ad service: campaigns, ads and their statistics in a data folder, for the console, API and command line."""
+"""Ad service: stored campaigns, ads and their statistics, for the console, API and command line."""
 
 import time
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from datetime import time as clock
-from pathlib import Path
 from typing import NamedTuple
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
-from vedette.adapters.ads.ledger_reader import LedgerReader, RefusedClicks
-from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.ledger_reader import RefusedClicks
 from vedette.adapters.net.dns import resolve_host
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
 from vedette.policy import rng_for
-from vedette.runtime.ads.selection import AdSettings, load_market
-from vedette.runtime.commands.operator import send_command
+from vedette.runtime.ads.selection import AdSettings
+from vedette.runtime.ads.storage import AdStorage
 from vedette.serve.ads.learning import estimate_day_share, to_local_s
 from vedette.serve.ads.ledger import AdImpression, Balance, budget_lines
 from vedette.serve.ads.selection import AdSelection, moment_of
@@ -35,17 +32,16 @@ class _Campaigns(NamedTuple):
     ads: list[AdRow]
 
 
-class FolderAdService:
-    """A ``web.ads.ports.AdService`` over one data folder; it reads while others write."""
+class LiveAdService:
+    """A ``web.ads.ports.AdService`` over stored ads; it reads while others write."""
 
-    def __init__(self, folder: Path, settings: AdSettings, wall: Callable[[], float] = time.time) -> None:
-        self._folder, self._settings, self._zone, self._wall = folder, settings, settings.zone, wall
-        self._reader = LedgerReader(folder)
+    def __init__(self, storage: AdStorage, settings: AdSettings, wall: Callable[[], float] = time.time) -> None:
+        self._storage, self._settings, self._zone, self._wall = storage, settings, settings.zone, wall
+        self._reader = storage.reader
 
     def list_advertisers(self) -> list[AdvertiserRow]:
-        """List the advertisers of the data folder, for the ad service."""
-        with read_state(self._folder) as db:
-            return CampaignStore(db).list_advertisers()
+        """List the stored advertisers, for the ad service."""
+        return self._storage.list_advertisers()
 
     def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
         """List ad campaigns with their spending, and how evenly they spend over the day."""
@@ -123,9 +119,10 @@ class FolderAdService:
         if line is None:
             return None
         campaign = next((one for one in self.list_campaigns() if one.campaign.name == line.ad.campaign), None)
-        now, market = moment_of(self._get_local_time()), load_market(self._folder)
+        now, market = moment_of(self._get_local_time()), self._storage.load_market()
         terms = self._settings.terms
-        selection = AdSelection(self._reader, self._settings.policy, terms, rng_for(0, "serve/sponsor/explain"))
+        policy = self._settings.create_policy(market.policy)
+        selection = AdSelection(self._reader, policy, terms, rng_for(0, "serve/sponsor/explain"))
         selection.set_market(market.list_running(now.day), market.get_budgets())
         selection.refresh(now)
         situation = AdSituation(line, campaign, selection.explain(number, query, now), terms.reserve)
@@ -137,10 +134,15 @@ class FolderAdService:
 
     def find_advertiser(self, name: str) -> str:
         """Find the advertiser of a user key by name and secret; a key recreated under its name is another."""
-        with read_state(self._folder) as db:
-            keys = {key.name: key.digest for key in CrawlStore(db).list_user_keys() if key.revoked_s is None}
-            rows = CampaignStore(db).list_advertisers()
-        return next((row.name for row in rows if row.key and row.key == name and keys.get(name) == row.digest), "")
+        keys = {key.name: key.digest for key in self._storage.list_keys() if key.revoked_s is None}
+        return next(
+            (
+                row.name
+                for row in self.list_advertisers()
+                if row.key and row.key == name and keys.get(name) == row.digest
+            ),
+            "",
+        )
 
     def check_landing_url(self, url: str) -> str:
         """Return why an ad's landing URL is refused: by its spelling, then by its current DNS addresses."""
@@ -154,15 +156,13 @@ class FolderAdService:
         return f"{host} is at {private}, a private address: an ad must link to a public one" if private else ""
 
     def run_command(self, command: AdCommand, by: str, id_: str = "") -> CommandResult:
-        """Run an ad command through the coordinator, once per ``id_``."""
-        return send_command(self._folder, command, by, id_)
+        """Run an ad command, once per ``id_``."""
+        return self._storage.run_command(command, by, id_)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
-        with read_state(self._folder) as db:
-            store = CampaignStore(db)
-            campaigns, ads = store.list_campaigns(), store.list_ads()
-        mine = {row.name: row for row in campaigns if advertiser in {"", row.advertiser}}
-        return _Campaigns(mine, [ad for ad in ads if not advertiser or ad.campaign in mine])
+        market = self._storage.load_market()
+        mine = {name: row for name, row in market.campaigns.items() if advertiser in {"", row.advertiser}}
+        return _Campaigns(mine, [ad for ad in market.ads.values() if not advertiser or ad.campaign in mine])
 
     def _get_local_time(self) -> datetime:
         return datetime.fromtimestamp(self._wall(), self._zone)

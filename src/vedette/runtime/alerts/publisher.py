@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -53,11 +54,24 @@ def can_notify(watch: AlertRow, private: str, sites: Sequence[Site]) -> bool:
     return bool(watch.reader) and private in allowed_sites(reader, sites)
 
 
-class AlertMatcher:
-    """Match the new pages that the indexer reported with alerts and publish them, step by step."""
+class AlertClaims(Protocol):
+    """Port by which a shard of a cluster sends only what no other has. Pairs are of alert and page fingerprint."""
 
-    def __init__(self, folder: Path, clock: Clock, store: AlertStore) -> None:
-        self._folder, self._clock, self._store = folder, clock, store
+    def claim(self, pairs: Collection[tuple[str, int]]) -> Collection[tuple[str, int]]:
+        """Return the pairs that may be sent; raise ``ClusterError`` if that is unknown for now."""
+
+    def confirm(self, pairs: Collection[tuple[str, int]]) -> None:
+        """Note that these pairs were saved; raise ``ClusterError`` if that is impossible for now."""
+
+
+class AlertMatcher:
+    """Match the new pages that the indexer reported with alerts and publish them, step by step.
+
+    One machine needs no ``claims``.
+    """
+
+    def __init__(self, folder: Path, clock: Clock, store: AlertStore, claims: AlertClaims | None = None) -> None:
+        self._folder, self._clock, self._store, self._claims = folder, clock, store, claims
         self._generations = Generations(folder)
         self._snapshot: LiveIndexSnapshot | None = None
         self._first_seen_s: dict[int, float] = {}
@@ -77,11 +91,28 @@ class AlertMatcher:
         if not self._generations.is_complete(snapshot.generation):
             gone = []
         if ready or gone:
-            told = self._match_pages(ready, snapshot)
+            told = self._claim(self._match_pages(ready, snapshot))
             passed = {one.print for one in told}
             gone += [one.print for one in ready if one.print not in passed]
             self._store.publish(told, gone, time.time())
+            pairs = _list_pairs(told)
+            if self._claims is not None and pairs:
+                self._claims.confirm(pairs)
         return len(ready)
+
+    def _claim(self, found: list[MatchedItem]) -> list[MatchedItem]:
+        """Leave out the alerts that another shard has sent about a page."""
+        pairs = _list_pairs(found)
+        if self._claims is None or not pairs:
+            return found
+        own = set(self._claims.claim(pairs))
+        return [
+            one._replace(
+                alerts=tuple(mark for mark in one.alerts if (mark, one.print) in own),
+                webhooks=tuple(mark for mark in one.webhooks if (mark, one.print) in own),
+            )
+            for one in found
+        ]
 
     def _match_pages(self, fresh: Sequence[NewPage], snapshot: LiveIndexSnapshot) -> list[MatchedItem]:
         with read_state(self._folder) as db:
@@ -114,6 +145,10 @@ class AlertMatcher:
                 )
             found[watch.alert_id] = pages
         return found
+
+
+def _list_pairs(found: Sequence[MatchedItem]) -> list[tuple[str, int]]:
+    return [(mark, one.print) for one in found for mark in one.alerts]
 
 
 def _build_match(

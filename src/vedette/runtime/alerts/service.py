@@ -9,7 +9,7 @@ from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.errors import UsageError
 from vedette.runtime.alerts.publisher import filter_visible
-from vedette.runtime.alerts.webhooks import WebhookSender, derive_secret
+from vedette.runtime.alerts.webhooks import WebhookSender, derive_secret, read_signing_secret
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 from vedette.web.public.new_page_ports import ItemBatch
@@ -19,7 +19,7 @@ class FolderAlertService:
     """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads while others write."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
-        self._folder = settings.folder
+        self._folder, self._settings = settings.folder, settings
         self._reader = AlertReader(settings.folder)
         self._sender = WebhookSender(settings)
 
@@ -28,7 +28,7 @@ class FolderAlertService:
         counts = self._reader.count_by_alert()
         with read_state(self._folder) as db:
             store = CrawlStore(db)
-            secret = store.read_secret()
+            secret = read_signing_secret(self._settings, store)
             return [
                 AlertLine(row, counts.get(row.alert_id, 0), derive_secret(secret, row)) for row in store.list_alerts()
             ]
@@ -84,15 +84,18 @@ class FolderNewPages:
         with read_state(self._folder) as db:
             return {row.name: row for row in CrawlStore(db).list_alerts()}
 
-    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """List new pages after a cursor, oldest first; a cursor beyond the end starts at the end."""
+    def list_after(self, cursor: int | None, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
+        """List new pages after a cursor, oldest first; a cursor beyond the end, or None, starts at the end."""
         oldest, newest = self._reader.read_seq_range()
-        missed = 0 < cursor < oldest - 1
-        return self._collect(self._reader.list_items, min(cursor, newest), most, watch, allowed)._replace(missed=missed)
+        missed = cursor is not None and 0 < cursor < oldest - 1
+        start = newest if cursor is None else min(cursor, newest)
+        return self._collect(self._reader.list_items, start, most, watch, allowed)._replace(missed=missed)
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
         """List the latest new pages, newest first."""
-        return self._collect(self._reader.list_latest, LAST_SEQ if before is None else before, most, watch, allowed)
+        return self._collect(
+            self._reader.list_latest, LAST_SEQ if before is None else min(before, LAST_SEQ), most, watch, allowed
+        )
 
     def _collect(self, read: ReadItems, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
         """Collect a batch of new pages that the user may see; the cursor skips the rest."""

@@ -36,6 +36,15 @@ def derive_secret(folder_secret: bytes, watch: AlertRow) -> str:
     return SECRET_PREFIX + hmac.digest(folder_secret, f"webhook {watch.alert_id}".encode(), "sha256").hex()
 
 
+def read_signing_secret(settings: RuntimeSettings, store: CrawlStore) -> bytes:
+    """Read the secret from which the keys of alerts derive: the folder's, or that of all shards of a cluster."""
+    if settings.shard is None:
+        return store.read_secret()
+    from vedette.runtime.cluster.alert_claims import load_signing_secret  # one machine imports nothing of a cluster
+
+    return load_signing_secret(settings.shard.dsn)
+
+
 def sign_body(secret: str, wall_s: int, body: bytes) -> str:
     """Sign the body of a webhook message; return the value of the signature header.
 
@@ -96,7 +105,7 @@ class WebhookSender:
         """Build the webhook message of a delivery, without the pages that the user may no longer see."""
         with read_state(self._folder) as db:
             state = CrawlStore(db)
-            secret = derive_secret(state.read_secret(), watch)
+            secret = derive_secret(read_signing_secret(self._settings, state), watch)
             agent = apply_to_settings(self._settings, state).agent
             reader = Identity(watch.reader, ("search", "private"), auth_method="key" if watch.reader else "")
             allowed = allowed_sites(reader, [row.site for row in state.list_sites()])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import UsageError
 from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import (
@@ -26,20 +27,20 @@ Applied = tuple[str, tuple[AdCommand, ...]]
 
 def execute_ad_command(command: AdCommand, state: State, now_s: float) -> Applied:
     """Execute a command on ads in the state; return what was done, and the commands that undo it."""
-    return _AdCommands(state, now_s).execute(command)
+    return AdCommands(CampaignStore(state.db), state.store.list_user_keys, now_s).execute(command)
 
 
-class _AdCommands:
-    """Executor of ad commands on the advertisers, campaigns and ads stored in the state."""
+class AdCommands:
+    """Executor of ad commands on the stored advertisers, campaigns and ads."""
 
-    def __init__(self, state: State, now_s: float) -> None:
-        self._state, self._now_s = state, now_s
-        self._store = CampaignStore(state.db)
+    def __init__(self, store: CampaignStore, list_keys: Callable[[], list[UserKeyRow]], now_s: float) -> None:
+        self._store, self._list_keys, self._now_s = store, list_keys, now_s
         self._advertisers = {row.name: row for row in self._store.list_advertisers()}
         self._campaigns = {row.name: row for row in self._store.list_campaigns()}
         self._ads = {row.id: row for row in self._store.list_ads()}
 
     def execute(self, command: AdCommand) -> Applied:
+        """Execute a command; return what was done, and the commands that undo it."""
         ways: Mapping[type[AdCommand], Callable[..., Applied]] = {
             SaveAdvertiser: self._save_advertiser,
             RemoveAdvertiser: self._drop_advertiser,
@@ -62,9 +63,9 @@ class _AdCommands:
 
     def _find_key_digest(self, name: str) -> str:
         """Return the digest of an advertiser's API key that is not revoked; its secret gives access to ad reports."""
-        keys = {key.name: key.digest for key in self._state.store.list_user_keys() if key.revoked_s is None}
+        keys = {key.name: key.digest for key in self._list_keys() if key.revoked_s is None}
         if name not in keys:
-            raise UsageError(f'there is no key "{name}"; to create it: "vedette keys create {name}"')
+            raise UsageError(f'there is no key "{name}"; create it with "vedette keys create {name}"')
         return keys[name]
 
     def _drop_advertiser(self, command: RemoveAdvertiser) -> Applied:
@@ -112,7 +113,7 @@ class _AdCommands:
             return f"submitted {_describe_ad(number, ad)}", (ReviewAd(number, "revoked"),)
         before = self._get_ad(ad.id)
         if before.campaign != ad.campaign:
-            raise UsageError(f"the ad {ad.id} belongs to another campaign: submit a new one")
+            raise UsageError(f"ad {ad.id} belongs to another campaign: submit a new ad")
         self._store.save_ad(ad._replace(standing="submitted", added_s=before.added_s))
         # An ad that was approved once may be shown again unchanged.
         again = () if before.standing == "submitted" else (ReviewAd(ad.id, before.standing),)
@@ -121,7 +122,7 @@ class _AdCommands:
     def _review_ad(self, command: ReviewAd) -> Applied:
         before = self._get_ad(command.ad_id)
         if before.standing == command.standing:
-            raise UsageError(f"the ad {command.ad_id} is already {before.standing}")
+            raise UsageError(f"ad {command.ad_id} is already {before.standing}")
         if command.standing != "revoked":
             self._get_campaign(before.campaign)
         self._store.save_ad(before._replace(standing=command.standing))
@@ -140,7 +141,7 @@ class _AdCommands:
 
     def _get_ad(self, number: int) -> AdRow:
         if number not in self._ads:
-            raise UsageError(f'there is no ad {number}; to list them: "vedette sponsor list"')
+            raise UsageError(f'there is no ad {number}; for a list, run "vedette sponsor list"')
         return self._ads[number]
 
 
@@ -149,4 +150,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, 'to list them: "vedette sponsor list"', show='"{}"', cutoff=0.75)
+    return did_you_mean(name, known, 'for a list, run "vedette sponsor list"', show='"{}"', cutoff=0.75)

@@ -10,7 +10,7 @@ from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.ipc import ChannelClosed, NoAnswer, Request
-from vedette.errors import CommandPending, StoreError, UsageError
+from vedette.errors import CommandPending, StoreBusy, StoreError, UsageError
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.commands.ads_commands import AdCommand
@@ -18,6 +18,9 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites, command
 
 COMMAND_TIMEOUT_S = 10.0
 BRIEF_TIMEOUT_S = 0.5
+# How long to wait for a coordinator that is starting, and how often to try.
+START_TIMEOUT_S = 30.0
+RETRY_S = 0.1
 
 
 def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
@@ -28,7 +31,7 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
         return None
     except ChannelClosed:
         raise StoreError(
-            f"the vedette running on {folder} did not answer: it is stopping or very busy; try again"
+            f"the vedette process using {folder} did not respond: it is stopping or very busy; try again"
         ) from None
     return _check_reply(reply)
 
@@ -73,7 +76,9 @@ def _check_reply(reply: dict[str, Any]) -> dict[str, Any]:
 def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
     """Explain why a command has no response, and whether it will be executed."""
     if not isinstance(error, NoAnswer):
-        return StoreError(f"not done: the vedette running on {folder} is stopping or overloaded; try again")
+        return StoreError(
+            f"the command did not run: the vedette process using {folder} is stopping or overloaded; try again"
+        )
     silent_s = read_status(folder).age_s
     return CommandPending(
         f"not done yet: the crawler has been busy for {silent_s:.0f} s. The command is queued and runs as soon as "
@@ -84,16 +89,28 @@ def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
 def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[str, Any]:
     """Run a client's command via the coordinator or on the folder; return what was done, and if one runs.
 
-    If a coordinator runs, the command applies at once.
+    If a coordinator runs, the command applies at once. One that is starting holds the folder before it can be asked.
     """
-    reply = send_command(folder, command, actor)
-    if reply is not None:
-        return {"done": reply["done"], "running": True}
+    id_, give_up_s = uuid4().hex, time.monotonic() + START_TIMEOUT_S
+    while True:
+        reply = send_command(folder, command, actor, id_)
+        if reply is not None:
+            return {"done": reply["done"], "running": True}
+        try:
+            return {"done": _run_on_folder(folder, command, actor), "running": False}
+        except StoreBusy as error:
+            if time.monotonic() > give_up_s:
+                raise StoreBusy(f"not done: {error}") from None
+            time.sleep(RETRY_S)  # nothing signals that the coordinator has started
+
+
+def _run_on_folder(folder: Path, command: Command | AdCommand, actor: str) -> str:
+    """Run a client's command on a data folder without a coordinator."""
     now_s = time.time()
     if not isinstance(command, AddSite | ImportSites):
         check_crawled(folder)
     with open_for_write(folder, now_s) as state:
-        return {"done": execute_command(command, state, now_s, actor).words, "running": False}
+        return execute_command(command, state, now_s, actor).words
 
 
 def check_crawled(folder: Path) -> Path:

@@ -17,6 +17,7 @@ from vedette.runtime.commands.recheck import retry_failed
 from vedette.runtime.commands.search_commands import SearchCommand, execute_search_command
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
+from vedette.runtime.observers.commands import ObserverCommand, execute_observer_command
 from vedette.runtime.push.promises import check_promises
 from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import AdCommand
@@ -117,7 +118,7 @@ def _execute_alert_command(order: AlertCommand, state: State, now_s: float) -> A
         state.store.add_alert(watch)
         return f'added the watch "{watch.name}"', (RemoveAlert(watch.name),)
     if order.name not in rows:
-        advice = did_you_mean(order.name, rows, 'to list them: "vedette watch list"', show='"{}"', cutoff=0.75)
+        advice = did_you_mean(order.name, rows, 'for a list, run "vedette watch list"', show='"{}"', cutoff=0.75)
         raise UsageError(f'there is no watch "{order.name}"; {advice}')
     state.store.delete_alert(order.name)
     return f'removed the watch "{order.name}"', (AddAlert(rows[order.name]),)
@@ -127,6 +128,7 @@ _EXECUTORS: Final[tuple[tuple[Any, Callable[[Any, State, float], Applied]], ...]
     (SiteCommand, execute_site_command),
     (SearchCommand, execute_search_command),
     (AlertCommand, _execute_alert_command),
+    (ObserverCommand, execute_observer_command),
     (AdCommand, execute_ad_command),
     (SetMachine, execute_setting_command),
     (Dismiss | Offer, _apply_offer),

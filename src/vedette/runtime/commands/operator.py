@@ -26,7 +26,7 @@ def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str =
     """Send an operator's command to the coordinator of a data folder, which commits before it responds."""
     reply = client.send_command(folder, command, by, id_, PAGE_TIMEOUT_S)
     if reply is None:
-        raise StoreError("not done: the crawler is restarting; try again in a moment")
+        raise StoreError("the command did not run: the crawler is restarting; try again in a moment")
     return CommandResult(str(reply["done"]), int(reply["action"]))
 
 

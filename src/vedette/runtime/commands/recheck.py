@@ -100,9 +100,9 @@ def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
         return [row for row in failed if check_scope(row[1], site) is None]
     own = SiteIndex(sites).find_site(target)
     if own is None:
-        raise UsageError(f'{target} belongs to no site in this folder; to list them: "vedette sites list"')
+        raise UsageError(f'{target} does not belong to any site in this folder; for a list, run "vedette sites list"')
     known_as = normalize(target, own)
     found = [row for row in failed if row[1] == known_as]
     if not found:
-        raise UsageError(f'{target} has not failed; for details: "vedette explain {target}"')
+        raise UsageError(f'{target} has not failed; for details, run "vedette explain {target}"')
     return found

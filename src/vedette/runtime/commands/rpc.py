@@ -9,6 +9,7 @@ request gets an ``error`` in words; it never ends the coordinator.
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import signature
 from math import inf
 
 from msgspec import ValidationError
@@ -69,6 +70,7 @@ class RequestHandler:
         self.stop_requested = False
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()
+        self.after_command: Callable[[float], object] = lambda _now_s: None
         self.ending: str | None = None
         self.trouble = ""
         self._handlers: dict[str, Callable[..., Response]] = {
@@ -90,8 +92,13 @@ class RequestHandler:
         store = self._state.store
         if request.id and (known := store.find_answer(request.id)) is not None:
             return known
+        handle = self._handlers[request.verb]
         try:
-            answer = self._handlers[request.verb](now_s, **request.arguments)
+            signature(handle).bind(now_s, **request.arguments)
+        except TypeError as error:
+            return {"error": f"the running vedette does not understand the request ({error}): restart it"}
+        try:
+            answer = handle(now_s, **request.arguments)
         except VedetteError as error:
             answer = {"error": str(error)}
         except ValidationError as error:
@@ -99,6 +106,10 @@ class RequestHandler:
         if request.id:
             store.save_answer(request.id, answer, self._settings.clock.wall_now())
         return answer
+
+    def add_verb(self, verb: str, handle: Callable[..., Response]) -> None:
+        """Add a verb that only some coordinators have."""
+        self._handlers[verb] = handle
 
     def reload_rules(self, now_s: float) -> None:
         """Reload sites and settings from the state, so that coordinator and fetchers apply them."""
@@ -169,7 +180,7 @@ class RequestHandler:
         """Request a robots.txt to be fetched again; its URL is its id, since it is no page."""
         origin = origin_of(url)
         if not self._coordinator.host_table.sites.find_by_host(origin.host):
-            raise SiteError(f'{url} belongs to no active site; to list them: "vedette sites list"')
+            raise SiteError(f'{url} does not belong to any active site; for a list, run "vedette sites list"')
         copy = self._coordinator.robots.get(origin, UNKNOWN).last_good
         self._robots_bodies[url] = copy.body if copy else None
         self._coordinator.request_robots(origin)
@@ -181,14 +192,16 @@ class RequestHandler:
         if is_in_domains(origin_of(url).host, rules.blocked):
             raise SiteError(f"{url} is {Refusal.BLOCKED}: remove the block first")
         if (own := self._coordinator.normalize_url(url)) is not None:
+            if not self._coordinator.shard.owns(own):
+                raise SiteError(f"{url} belongs to another shard of the cluster: use the data folder of that shard")
             return own
         paused = find_site(url, rules.paused)
         if paused is not None:
             raise SiteError(
-                f'{url} belongs to {paused.start}, which is paused; to resume it: "vedette sites resume {paused.start}"'
+                f'{url} belongs to {paused.start}, which is paused: run "vedette sites resume {paused.start}"'
             )
         why = find_refusal(url, rules.sites)
-        raise SiteError(f'{url} is {why}; to add a site: "vedette sites add {origin_of(url)}/"')
+        raise SiteError(f'{url} is {why}; add a site with "vedette sites add {origin_of(url)}/"')
 
     def _list_fetched(self, now_s: float, ids: list[int | str]) -> Response:
         rows = [
@@ -232,6 +245,7 @@ class RequestHandler:
         done = execute_command(command, self._state, now_s, who, self._coordinator.rules.delay_s)
         if is_of_sites:
             self.reload_rules(now_s)
+        self.after_command(now_s)
         if isinstance(command, RetryFailed):
             self._coordinator.host_table.retry(self._state.urls.host_names_with_work(), command.target)
         if isinstance(command, AddSite) and command.asked_s is not None:

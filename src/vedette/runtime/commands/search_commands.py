@@ -127,11 +127,11 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Comma
         if rule.kind == "synonym":
             spellings.append((rule.value, rule.query))
         if not any(state.store.delete_search_rule(rule.kind, *spelling) for spelling in spellings):
-            raise UsageError(f'there is no such rule ({rule}); to list them: "vedette rules list"')
+            raise UsageError(f'there is no such rule ({rule}); for a list, run "vedette rules list"')
     apply_rule_change(rules, state)
     done = f"rule removed: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
     return done, (AddRules(tuple(rules)),)
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, 'to list them: "vedette keys list"', show='"{}"', cutoff=0.75)
+    return did_you_mean(name, known, 'for a list, run "vedette keys list"', show='"{}"', cutoff=0.75)

@@ -20,7 +20,10 @@ from vedette.version import __version__
 from vedette.web.commands.commands import Command, SetMachine
 
 CONTACT = "crawl.contact"
-SETTABLE = ("crawl.budget", CONTACT, "crawl.discovery_policy", "refresh.policy", "serve.learn", "serve.promotion")
+SETTABLE = (
+    *("crawl.budget", CONTACT, "crawl.discovery_policy", "refresh.policy"),
+    *("serve.learn", "serve.promotion", "serve.sponsored_policy"),
+)
 OVERRIDES_KEY = "settings chosen"
 
 
@@ -84,7 +87,7 @@ def execute_setting_command(command: SetMachine, state: State, _now_s: float) ->
         raise UsageError(f"{others[0]} cannot be changed without a restart; these can: {listed}")
     after = {name: value for name, value in before.items() if name not in command.changes} | typed
     if after == before:
-        raise UsageError("nothing to change: this is the current setting")
+        raise UsageError("nothing to change: this is already the current setting")
     state.store.set_value(OVERRIDES_KEY, json.dumps(after))
     if CONTACT in command.changes:
         requeue_refused_addresses(state)

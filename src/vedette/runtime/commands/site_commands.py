@@ -168,7 +168,7 @@ def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
 
 
 def _suggest(start: str, known: Iterable[str]) -> str:
-    return did_you_mean(start, known, 'to list them: "vedette sites list"', cutoff=0.75)
+    return did_you_mean(start, known, 'for a list, run "vedette sites list"', cutoff=0.75)
 
 
 def _describe_robots_override(site: Site) -> str:

@@ -204,5 +204,11 @@ def collect_duplicate(url: str, site: Site | None, reader: StateReader) -> JsonO
     lessons = reader.store.get_value(LESSONS_KEY)
     if site is None or not lessons or "copy" in site.overrule:
         return None
-    target, rule = CopyEvidence.from_json(lessons).build_rules().apply(url)
-    return {"instead": target, "rule": str(rule)} if rule is not None and target != url else None
+    learned = CopyEvidence.from_json(lessons).build_rules()
+    target, rule = learned.apply(url)
+    if rule is not None and target != url:
+        return {"instead": target, "rule": str(rule)}
+    bare = learned.find_bare(url)
+    known = reader.find_url(bare[0]) if bare else None
+    page = reader.store.get_page(known.id) if known else None
+    return {"instead": bare[0], "rule": str(bare[1])} if bare and page is not None and page.status < 300 else None

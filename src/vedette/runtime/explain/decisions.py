@@ -22,6 +22,7 @@ from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceSummary
 from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source
+from vedette.errors import StoreError
 from vedette.frontier.impact.estimates import ImpactOrder, UnseenWithGain
 from vedette.frontier.impact.url_features import MAX_TEXT_LENGTH, tokenize_texts
 from vedette.model import Site, fingerprint
@@ -95,7 +96,7 @@ def _load_names(url: str, folder: Path) -> list[str]:
     generation = Generations(folder).current()
     try:
         return [text for _, text in read_anchors(generation, [fingerprint(url)], MAX_NAMES)] if generation else []
-    except sqlite3.Error:  # it is just being created, or was deleted
+    except (sqlite3.Error, StoreError):  # it is just being created, or was deleted
         return []
 
 

@@ -171,10 +171,12 @@ def _describe_robots(url: str, site: Site | None, reader: StateReader, now_s: fl
 
 def _describe_host(url: str, live: JsonObject | None, reader: StateReader) -> JsonObject:
     name = origin_of(url).host
+    observed = reader.observers.find_host(name)
+    who = {"observer": observed.observer if observed else "", "observer_why": observed.why if observed else ""}
     if live:
-        return {"name": name, "wait": live["host_wait"], "ready_s": live["host_ready_s"]}
+        return {"name": name, "wait": live["host_wait"], "ready_s": live["host_ready_s"], **who}
     row = reader.find_host(name)
-    return {"name": name, "wait": row.trouble if row else "", "ready_s": row.ready_s if row else 0.0}
+    return {"name": name, "wait": row.trouble if row else "", "ready_s": row.ready_s if row else 0.0, **who}
 
 
 def _describe_url(row: UrlRow, live: JsonObject | None, reader: StateReader) -> JsonObject:

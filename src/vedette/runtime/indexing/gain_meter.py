@@ -32,13 +32,13 @@ from vedette.text import WideHashes
 
 MAX_PENDING_NAMES = 200_000
 # Query gains are saved after this many changes: single ones say little.
-SAVE_NEEDS_EVERY = 200
+SAVE_NEEDS_EVERY = 1_000
 # How often a page is shown is measured with a first fetch, with a new anchor text, when its text length changes, and
 # with this share of all other changes: these move few of its queries, and the last number stays valid meanwhile.
 VIEWS_SHARE = 0.125
 _BODY = TEXT_FIELDS.index("body")
 SEED = 1
-MAX_WORDS = 1 << 17  # measured at once; more would not fit in the CPU caches
+MAX_WORDS = 1 << 18  # measured at once; whatever its size, a batch costs hundreds of array operations
 
 
 class FetchRef(NamedTuple):
@@ -75,6 +75,7 @@ class GainMeter:
         self._gain_by_query: Floats = np.zeros(0)
         self._gain_prints: WideHashes = np.zeros(0, np.uint64)
         self._changes_since_save = 0
+        self._curves: ScoringCurves | None = None
         self._scaled: ScoringCurves | None = None
         self._rng = rng_for(SEED, "indexing/views")
         self.changes = 0
@@ -122,6 +123,9 @@ class GainMeter:
         curves, again = (self._file.load(), self._file.load_needy()) if seen and not self.is_idle else (None, None)
         if curves is None or again is None or self._store is None:
             return
+        if curves is not self._curves:
+            self._save_needs(fades=self._curves is not None)
+            self._curves = curves
         if again is not self._scaled:
             self._scaled = again
             self._store.save_scale(measure_view_gain(again.curves))
@@ -164,9 +168,9 @@ class GainMeter:
         )
 
     def _add_to_needs(self, prints: WideHashes, gained: Floats, changes: int) -> None:
-        """Add the gains of page changes by query to the query needs, for the next query curves; older ones decay."""
+        """Add the gains of page changes by query to the query needs, which decide which queries are needy."""
         if prints is not self._gain_prints:
-            self._save_needs(fades=len(self._gain_prints) > 0)
+            self._save_needs()
             self._gain_prints, self._gain_by_query = prints, np.zeros(len(prints))
         self._gain_by_query += gained
         self._changes_since_save += changes
@@ -180,6 +184,7 @@ class GainMeter:
         needs = load_needs(folder).add_gains(self._gain_prints, self._gain_by_query, self._changes_since_save)
         with suppress(OSError):  # the generation was released, or the disk is full: it is only evidence
             save_needs(folder, needs.decay() if fades else needs)
+        self._file.select_needy(needs)
         self._gain_by_query, self._changes_since_save = np.zeros(len(self._gain_prints)), 0
 
     def commit(self) -> None:

@@ -234,7 +234,7 @@ class _ImpactPass:
         """Run the impact pass; return why nothing was estimated, if so, and the info to store."""
         asked = load_workload(self._folder, now_s)
         if not len(asked) or len(self._table.indexed) < MIN_ROWS:
-            why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
+            why = "no one has searched yet" if not len(asked) else "too few pages are in the index yet"
             return why, {"weighed": 0}
         by = self._load_curves(asked, now_s)
         fetched = self._measure_gains(by)

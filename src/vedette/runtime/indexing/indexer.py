@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from vedette.adapters.clock import Clock, parse_clock
+from vedette.adapters.crawl_store.data_folder import SHARD_FILE
 from vedette.adapters.crawl_store.index_queue import IndexQueueReader
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations, find_index_damage
@@ -57,6 +58,7 @@ class Indexer:
     ) -> None:
         self._clock = clock
         self._reader = IndexQueueReader(folder)
+        self._folder, self._is_shard = folder, (folder / SHARD_FILE).exists()
         self._committed_s = self._rules_loaded_s = 0.0
         self.builder = IndexBuilder(folder, generation, earlier, gains)
         self._seq = self.builder.store.get_progress("seq")
@@ -70,7 +72,7 @@ class Indexer:
     def step(self) -> bool:
         """Index the next queued pages and commit if it is time; return whether there were any."""
         self._reload_rules_if_old()
-        worked = self._build_step() or self._follow_news() or self._reindex_renamed()
+        worked = self._build_step() or self._follow_news() or self._follow_anchors() or self._reindex_renamed()
         self._commit_if_due(idle=not worked)
         return worked
 
@@ -101,6 +103,20 @@ class Indexer:
             texts = {one.page: one.text for one in news if one.text is not None}
             self.builder.update_pages(known, texts, [one.page for one in news], self._clock.now())
             self._seq = news[-1].seq
+        return bool(news)
+
+    def _follow_anchors(self) -> bool:
+        """Count the anchor texts that other shards of a cluster have sent."""
+        if not self._is_shard:
+            return False
+        from vedette.adapters.exchange.anchor_store import read_anchors_after  # only a shard has any
+
+        store = self.builder.store
+        news = read_anchors_after(self._folder, store.get_progress("anchors"), MAX_NEWS)
+        if news:
+            store.set_foreign_anchors((one.target, one.text, one.times) for one in news)
+            store.set_progress("anchors", news[-1].number)
+            self.builder.pending += 1
         return bool(news)
 
     def _reindex_renamed(self) -> bool:

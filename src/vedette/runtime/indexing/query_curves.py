@@ -27,8 +27,8 @@ import numpy as np
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.event_store.reader import EventReader
 from vedette.adapters.files.atomic import replace_file
+from vedette.adapters.files.npz import UNREADABLE
 from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import UNREADABLE
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.answer_scores import AnswerScorer, read_query, read_words
 from vedette.engine.search.needy_queries import QueryNeeds, select_needy_queries
@@ -43,8 +43,8 @@ from vedette.index.quality.watched_queries import (
     Bools,
     QueryScores,
     WatchedQueries,
-    WatchedQuery,
     build_watched,
+    choose_whole,
     count_naming_words,
     weigh_words,
 )
@@ -85,6 +85,8 @@ GROWTH_FACTOR, CHANGED_SHARE, MAX_AGE_S = 1.5, 1.0, 86_400.0
 CPU_SHARE = 0.01
 FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
 CHECK_EVERY_S = 2.0
+# This many times as many frequent queries are read as are watched as a whole: those whose gains weigh most.
+CANDIDATES_PER_QUERY = 3
 # How many of the most frequent words are looked up in the vocabulary for their other forms.
 MAX_SPELLED = 2_000
 MIN_WEIGHT = 1e-6  # of searches for a word besides those of whole queries
@@ -148,10 +150,13 @@ def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> 
 
 
 class CurveFile:
-    """The query curves file of a generation, reloaded when replaced; ``needy`` says which queries are needy."""
+    """The query curves file of a generation, reloaded when replaced; ``needy`` says which queries are needy.
+
+    All of them are until enough changes were measured. Those left out then stay out until there are new curves.
+    """
 
     def __init__(self, generation: Path) -> None:
-        self._path = generation / CURVES_FILE
+        self._generation, self._path = generation, generation / CURVES_FILE
         self._written_ns = 0
         self._curves: ScoringCurves | None = None
         self._needy_curves: ScoringCurves | None = None
@@ -163,13 +168,21 @@ class CurveFile:
             written_ns = self._path.stat().st_mtime_ns
             if written_ns != self._written_ns:
                 self._written_ns = written_ns
-                curves, needy = _load(self._path)
-                self.needy = np.isin(np.arange(len(curves.watched)), needy)
+                curves = _load(self._path)
+                self.needy = np.ones(len(curves.watched), np.bool_)
                 self._curves = self._needy_curves = ScoringCurves(curves, AnswerScorer(curves.watched))
-                if not self.needy.all():
-                    some = curves.select(np.flatnonzero(self.needy))
-                    self._needy_curves = ScoringCurves(some, AnswerScorer(some.watched))
+                self.select_needy(load_needs(self._generation))
         return self._curves
+
+    def select_needy(self, needs: QueryNeeds) -> None:
+        """Select the needy queries by what was measured so far, unless some are left out already."""
+        if self._curves is None or self.needy is None or not self.needy.all():
+            return
+        chosen = select_needy_queries(self._curves.curves, needs)
+        if len(chosen) < len(self.needy):
+            self.needy = np.isin(np.arange(len(self.needy)), chosen)
+            some = self._curves.curves.select(chosen)
+            self._needy_curves = ScoringCurves(some, AnswerScorer(some.watched))
 
     def load_needy(self) -> ScoringCurves | None:
         """Load the query curves of needy queries, which measure new versions of known pages."""
@@ -196,16 +209,12 @@ def update_curves(folder: Path, generation: Path, now_s: float, began_s: float |
     pages = len(shelf.table.indexed)
     asked = load_workload(folder, now_s)
     built = build_curves(shelf, asked, now_s)
-    needy = select_needy_queries(built.curves, load_needs(generation))
     overlap = measure_overlap(shelf, built, now_s)
-    save_curves(generation, built.curves, CurveInfo(pages, time.process_time() - began_s, 0.0, overlap), needy)
+    save_curves(generation, built.curves, CurveInfo(pages, time.process_time() - began_s, 0.0, overlap))
 
 
-def save_curves(generation: Path, curves: QueryCurves, about: CurveInfo, needy: Ints | None = None) -> None:
-    """Save query curves where the indexer of a generation finds them, with how they were built.
-
-    ``needy`` are the queries for measuring new versions of known pages; by default all are.
-    """
+def save_curves(generation: Path, curves: QueryCurves, about: CurveInfo) -> None:
+    """Save query curves where the indexer of a generation finds them, with how they were built."""
     with replace_file(generation / CURVES_FILE) as file:
         np.savez(
             file,
@@ -214,7 +223,6 @@ def save_curves(generation: Path, curves: QueryCurves, about: CurveInfo, needy: 
             text=np.stack(curves.text),
             links=np.stack(curves.links),
             made=np.array([about.pages, about.took_s, about.overlap]),
-            needy=np.arange(len(curves.watched)) if needy is None else needy,
         )
 
 
@@ -234,25 +242,23 @@ class BuiltCurves(NamedTuple):
 
 
 def watch_queries(shelf: LiveIndexSnapshot, asked: Workload, now_s: float) -> tuple[WatchedQueries, list[str]]:
-    """Choose the queries to watch over an index, and return them with the texts of the first of them."""
+    """Choose the queries to watch over an index, and return them with the texts of those watched as a whole."""
     ids, searches = shelf.table.indexed, asked.count_searches(now_s)
     named = count_naming_words(shelf.forward(ids[:: len(ids) // NAME_SAMPLE + 1]))
     terms = {term.words: term.weight for term in asked.top_terms(now_s, MAX_WORDS)}
-    whole: list[tuple[WatchedQuery, float]] = []
-    texts: list[str] = []
-    for query in asked.top_queries(now_s, MAX_ASKED):
-        read = read_query(query.words, shelf, now_s)
-        if read is not None and len(read.slots) > 1 and all(read.slots != one.slots for one, _ in whole):
-            whole.append((read, query.weight / (max(searches, 0.0) + FIRST_SEARCHES)))
-            texts.append(query.words)
-            for word in set(query.words.split()):
-                terms[word] = terms.get(word, 0.0) - query.weight
+    frequent = asked.top_queries(now_s, CANDIDATES_PER_QUERY * MAX_ASKED)
+    read = [(watched, query) for query in frequent if (watched := read_query(query.words, shelf, now_s)) is not None]
+    whole = [read[at] for at in choose_whole([(watched, query.weight) for watched, query in read], MAX_ASKED)]
+    for _, query in whole:
+        for word in set(query.words.split()):
+            terms[word] = terms.get(word, 0.0) - query.weight
+    shared = [(watched, query.weight / (max(searches, 0.0) + FIRST_SEARCHES)) for watched, query in whole]
     spelled = [word for word, weight in terms.items() if weight > MIN_WEIGHT]
     asked_words = dict(zip(hash_words(" ".join(spelled).encode()).tolist(), spelled, strict=True))
     numbers, shares = weigh_words({number: terms[word] for number, word in asked_words.items()}, named, searches)
     words = _spell_words(shelf.lexicon.vocabulary, numbers[np.argsort(-shares, kind="stable")[:MAX_SPELLED]])
     single = read_words(numbers, {**words, **asked_words}, shelf.get_word_forms)
-    return build_watched([*whole, *zip(single, shares.tolist(), strict=True)]), texts
+    return build_watched([*shared, *zip(single, shares.tolist(), strict=True)]), [query.words for _, query in whole]
 
 
 def _spell_words(vocabulary: Vocabulary, numbers: WordHashes) -> dict[int, str]:
@@ -313,13 +319,10 @@ def measure_overlap(shelf: LiveIndexSnapshot, built: BuiltCurves, now_s: float) 
     return shared / served if served else nan
 
 
-def _load(path: Path) -> tuple[QueryCurves, Ints]:
-    """Load the query curves, and which queries are needy."""
+def _load(path: Path) -> QueryCurves:
     with np.load(path, allow_pickle=False) as kept:
         watched = WatchedQueries(**{name: kept[name] for name in WatchedQueries.__slots__})
-        return QueryCurves(watched, kept["telling"], ScoreCurve(*kept["text"]), ScoreCurve(*kept["links"])), kept[
-            "needy"
-        ]
+        return QueryCurves(watched, kept["telling"], ScoreCurve(*kept["text"]), ScoreCurve(*kept["links"]))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import TypeVar
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.reader import HeldCounts, StateReader
+from vedette.adapters.crawl_store.request_budget import read_exceeded
 from vedette.adapters.crawl_store.status_file import read_failing, read_live_status
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT
@@ -28,6 +29,7 @@ from vedette.runtime.monitoring.budget import load_budget_report
 from vedette.runtime.monitoring.discovery import load_discovery_report, measure_discovery_delay
 from vedette.runtime.monitoring.refresh import GainSums, load_refresh_report
 from vedette.runtime.processes.throttle import CachedValue
+from vedette.runtime.search.meaning import describe_meaning
 from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import (
     BudgetReport,
@@ -54,7 +56,7 @@ _COUNTS_SQL = (
 )
 _PARTS = (
     ("archive_bytes", "Archive", "pages as they were fetched; the index is built from them"),
-    ("index_bytes", "Index", "what searches run on; rebuilt from the archive if missing"),
+    ("index_bytes", "Index", "used to answer searches; rebuilt from the archive if missing"),
     ("state_bytes", "State", "known URLs, sites, rules and the fetch schedule"),
     ("record_bytes", "Searches", "recorded searches and clicks, and time series"),
 )
@@ -126,6 +128,8 @@ class FolderMonitor:
             crawl.contact,
             serve.promotion,
             crawl.discovery_policy,
+            serve.sponsored_policy,
+            describe_meaning(self._folder / "index", serve.embedding_model),
         )
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
@@ -182,6 +186,7 @@ class FolderMonitor:
                 need_script=need_script,
                 held=held,
                 failing=read_failing(self._folder),
+                exceeded=read_exceeded(self._folder),
             )
         told = live.numbers
         return CrawlStatus(
@@ -205,6 +210,7 @@ class FolderMonitor:
             held=held,
             has_budget=bool(told["budget"]["per_s"]),
             failing=read_failing(self._folder),
+            exceeded=read_exceeded(self._folder),
         )
 
     def _load_held(self) -> tuple[HeldCounts, ...]:

@@ -268,7 +268,8 @@ def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iter
     public = [address for address in lookup.addresses if is_public(address)]
     if public and not settings.config.crawl.contact:
         yield (
-            "No contact is set, so nothing is fetched from public hosts: their operators must be able to reach you. "
+            "No contact is set. Vedette will not fetch anything from public hosts until you set one, because their "
+            "operators must be able to reach you. "
             "Set it under Contact on the Sites page."
         )
     if lookup.addresses and not public and not (site.allow_private or settings.allow_private):

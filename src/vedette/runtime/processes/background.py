@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 
-from vedette.adapters.subprocesses import die_with_parent
+from vedette.adapters.subprocesses import die_with_parent, is_orphan
 
 NICENESS = 15
 # The next run starts after this many times the CPU time of the last one, and a minimum pause. Not wall time: on a busy
 # machine a run takes long, and its result would be delayed twice.
 REST_FACTOR = 20.0
 MIN_REST_S = 5.0
+PARENT_ENV = "VEDETTE_PARENT"
 
 
 class BackgroundJob:
@@ -36,7 +37,8 @@ class BackgroundJob:
         """Start the background job's process with these arguments."""
         self.started_s = now_s
         command = [sys.executable, "-m", self._module, *arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own module
+        environment = {**os.environ, PARENT_ENV: str(os.getpid())}
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)  # noqa: S603 - our own module
 
     def close(self) -> None:
         """End the background job's process; it holds no state."""
@@ -46,6 +48,12 @@ class BackgroundJob:
 
 
 def lower_priority() -> None:
-    """Lower the priority of a background process and make it exit with its parent; call this first."""
+    """Lower the priority of a background process and make it exit with its parent; call this first.
+
+    A parent that was killed while its child was still starting is gone already.
+    """
     die_with_parent()
+    parent = os.environ.get(PARENT_ENV)
+    if parent is not None and is_orphan(int(parent)):
+        sys.exit(0)
     os.nice(NICENESS)

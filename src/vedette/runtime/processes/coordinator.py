@@ -29,11 +29,13 @@ from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.adapters.push.push_store import PushStore, create_push_tables
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
+from vedette.engine.coordinator.shard import WHOLE_WEB, PartitionShard
 from vedette.engine.coordinator.state import Assignment
 from vedette.engine.messages import Ack, FetchReport, PartRequest, Recall, Stop, WorkBatch
+from vedette.engine.ports import HostRow
 from vedette.engine.scheduling.rendering_model import OBSTACLE_KEY
 from vedette.fetch.robots.state import RobotsState, RobotsStatus
-from vedette.model import Origin
+from vedette.model import PARTITIONS, Origin
 from vedette.runtime.commands.rpc import RequestHandler
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.gain_reader import read_new_gains
@@ -131,18 +133,38 @@ class CoordinatorProcess:
 
     def _restore(self) -> None:
         now_s, book = self.clock.now(), self.state.store
-        behind_s = max(float(book.get_value("clock_s") or 0.0) - now_s, 0.0)
+        boot = book.get_value("boot")
+        step_s = self.clock.measure_step_s(boot) if boot else 0.0
+        behind_s = max(float(book.get_value("clock_s") or 0.0) - now_s, step_s or 0.0, 0.0)
         if behind_s >= 1.0:
             print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts keep the delays that were left then")
-        for row in book.load_hosts():
-            ready_s = min(row.ready_s - behind_s, now_s + MAX_REST_S)
-            self.coordinator.host_table.restore_host(row, ready_s)
-        robots = _shift_robots(book.load_robots(), now_s, behind_s)
+        hosts = [row._replace(ready_s=row.ready_s - behind_s) for row in book.load_hosts()]
+        for row in hosts:
+            self.coordinator.host_table.restore_host(row, min(row.ready_s, now_s + MAX_REST_S))
+        robots = book.load_robots()
+        if behind_s or step_s is None:
+            robots = _shift_robots(robots, now_s, behind_s)
+            self._save_shifted(hosts, robots)
         for name, account in book.load_yields().items():
             self.coordinator.trap_filter.traps.from_json(name, json.loads(account))
         names = self.state.urls.host_names_with_work()
         self.coordinator.start(names, robots, now_s, held=book.count_held(), clean=self.state.clean)
+        self.handler.after_command(now_s)
         self.coordinator.add_starts(now_s)
+
+    def _save_shifted(self, hosts: list[HostRow], robots: dict[Origin, RobotsState]) -> None:
+        """Save what was adjusted to a clock that was set back, together with its time: a kill must not undo half."""
+        self._begin_transaction()
+        self.state.store.save_hosts(hosts)
+        for origin, state in robots.items():
+            self.state.store.save_robots(origin, state)
+        self._save_clock()
+        self.state.commit()
+
+    def _save_clock(self) -> None:
+        """Save what time it is, and by which the next start notices that the clock was set back."""
+        self.state.store.set_value("clock_s", repr(self.clock.now()))
+        self.state.store.set_value("boot", self.clock.describe_boot())
 
     def _begin_transaction(self) -> None:
         """Begin the transaction in which everything up to the next commit becomes durable together."""
@@ -190,7 +212,8 @@ class CoordinatorProcess:
 
     def _handle_message(self, peer: _Peer, message: object) -> None:
         if isinstance(message, FetchReport):
-            assert peer.worker is not None
+            if peer.worker is None:
+                raise ChannelClosed("a report came from a process that is no fetcher")
             self._begin_transaction()
             self.coordinator.apply_report(peer.worker, message)
             self.state.store.acknowledge_archive(dict(message.archived), self.clock.now())
@@ -275,7 +298,7 @@ class CoordinatorProcess:
             return
         self._chores_s = wall_s
         self._begin_transaction()
-        self.state.store.set_value("clock_s", repr(self.clock.now()))
+        self._save_clock()
         gains = read_new_gains(self.state.store, self.settings.folder)
         self.coordinator.on_gains(gains.refetches, self.clock.now(), gains.first_fetches, gains.per_view)
         self.coordinator.wake_due_pages(self.clock.now())
@@ -351,9 +374,7 @@ def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
 
 
 def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
-    """Adjust robots.txt copies after the clock was set back: expire them, keep delays as long."""
-    if not behind_s:
-        return robots
+    """Expire robots.txt copies after the clock was set back, or may have been; keep delays as long."""
     waits = {origin for origin, state in robots.items() if state.status is RobotsStatus.WAITING}
     return {
         origin: replace(state, until_s=state.until_s - behind_s if origin in waits else min(state.until_s, now_s))
@@ -386,14 +407,35 @@ def build_handler(settings: RuntimeSettings, state: State, coordinator: Coordina
     return RequestHandler(settings, state, coordinator, push)
 
 
+def _build_shard(settings: RuntimeSettings, state: State) -> PartitionShard | None:
+    """Build the shard of a cluster; one machine has none, and imports nothing for it."""
+    if settings.shard is None:
+        return None
+    from vedette.runtime.cluster.coordinator import build_shard
+
+    return build_shard(settings.shard, state, settings.clock.speed)
+
+
 def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> CoordinatorProcess:
     """Build the coordinator process over an open state."""
     _add_named_sites(settings, state)
     rules, schedule = load_rules(settings, state), build_schedule(settings)
     copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
     impact = ImpactEstimates(settings.folder / "index")
-    coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, impact)
+    part = _build_shard(settings, state)
+    shard = WHOLE_WEB if part is None else part
+    coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, impact, shard)
     handler = build_handler(settings, state, coordinator)
+    if settings.has_observers:
+        from vedette.runtime.observers.coordinator import ObserverReservations
+
+        observers = ObserverReservations(state, coordinator, settings.workers)
+        handler.add_verb("observers", observers.handle)
+        handler.after_command = observers.apply
+    if part is not None:
+        from vedette.runtime.cluster.coordinator import ExchangeHandler
+
+        handler.add_verb("exchange", ExchangeHandler(state, coordinator, part, settings.clock).handle)
     software = settings.agent.partition(" ")[0]
     housekeeper = Housekeeper(state, settings.config.store, software, settings.workers)
     return CoordinatorProcess(settings, state, coordinator, handler, housekeeper, impact, resolver or Resolver())
@@ -409,7 +451,11 @@ def _note_browser(process: CoordinatorProcess) -> list[str]:
 
 def run_coordinator(settings: RuntimeSettings) -> int:
     """Run a coordinator process from start to end (entry point of the child)."""
-    state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
+    part = settings.shard
+    partitions = range(PARTITIONS) if part is None else part.shards.partitions(part.number)
+    is_streamed = part is not None and bool(part.storage)
+    wall_s = settings.clock.wall_now()
+    state = open_state(settings.folder, socket.gethostname(), wall_s, partitions, is_streamed=is_streamed)
     process = build_process(settings, state)
     for words in (*state.notices, *_note_browser(process)):
         print_error(words)

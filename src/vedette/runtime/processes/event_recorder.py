@@ -4,22 +4,28 @@ It never delays a search, and searches do not wait for it: while it is down, log
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from vedette.adapters.crawl_store.status_file import read_live_status
 from vedette.adapters.event_store.schema import EVENTS_FILE
 from vedette.adapters.event_store.search_log import delete_old_salts
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.event_store.time_series import measure_crawl, measure_searches, measure_sizes
-from vedette.errors import StoreError
-from vedette.runtime.processes.loop import StepLoop, StoreGuard
+from vedette.errors import ClusterError, StoreError
+from vedette.runtime.processes.loop import StepLoop, StoreGuard, print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.throttle import Throttle
+
+if TYPE_CHECKING:
+    from vedette.runtime.cluster.gateway import GatewaySettings
 
 FOLD_EVERY_S = 0.5
 SAMPLE_EVERY_S = 5.0
 TIDY_EVERY_S = 60.0
+SHARE_EVERY_S = 1.0
+RETRY_EVERY_S = 5.0
 CRAWL_SERIES = {"known": "urls_known", "waiting": "urls_waiting"}
 REFRESH_SERIES = {
     "price": "price",
@@ -39,7 +45,7 @@ class Sampler:
     """Sample numbers for the console's time series in the event recorder, each as often as is cheap."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
-        self._folder, self._clock = settings.folder, settings.clock
+        self._folder, self._clock, self._gateway = settings.folder, settings.clock, settings.gateway
         self._full_scan = Throttle()  # measurements that scan every page
         self._requests: tuple[float, float] | None = None
         self._spent: tuple[float, float] | None = None
@@ -47,7 +53,21 @@ class Sampler:
     def sample(self) -> dict[str, float]:
         """Sample all current numbers for the time series."""
         now_s = self._clock.now()
-        return measure_searches(self._folder, now_s) | self._sample_state(now_s) | self._sample_coordinator()
+        found = measure_searches(self._folder, now_s)
+        if self._gateway is not None:
+            return found | self._sample_shards(self._gateway.dsn)
+        return found | self._sample_state(now_s) | self._sample_coordinator()
+
+    def _sample_shards(self, dsn: str) -> dict[str, float]:
+        """Sample the numbers of all shards together; none while PostgreSQL is away."""
+        from vedette.runtime.cluster.console import load_crawl_counts  # one machine imports nothing of a cluster
+
+        try:
+            counts = load_crawl_counts(dsn)
+        except ClusterError:
+            return {}
+        found = {"pages": counts["pages"]} | {name: counts[key] for name, key in CRAWL_SERIES.items()}
+        return found | self._sample_rate(counts["requests"])
 
     def _sample_state(self, now_s: float) -> dict[str, float]:
         """Sample sizes and counts of the data folder; nothing if the state cannot be read."""
@@ -102,6 +122,45 @@ def _select_numbers(told: object) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
+class SharedSearches:
+    """What a gateway does with its searches besides recording them: share them with the others, and learn from all."""
+
+    def __init__(self, settings: RuntimeSettings, gateway: "GatewaySettings") -> None:
+        from vedette.runtime.cluster.click_learning import (
+            ClusterLearningJob,  # one machine imports nothing of a cluster
+        )
+        from vedette.runtime.cluster.search_log import SearchLogExchange
+
+        def open_exchange() -> SearchLogExchange:
+            return SearchLogExchange(settings.folder, gateway.dsn, gateway.node)
+
+        self._open: Callable[[], SearchLogExchange] = open_exchange
+        self._exchange: SearchLogExchange | None = None
+        self._learning = ClusterLearningJob(settings.folder, settings.clock, gateway.dsn)
+        self._next_s, self._trouble = 0.0, ""
+
+    def step(self) -> None:
+        """Share what is new, a few times per second at most; while PostgreSQL is away, try again later."""
+        now_s = time.monotonic()
+        self._learning.step(now_s)
+        if now_s < self._next_s:
+            return
+        try:
+            self._exchange = self._exchange or self._open()
+            has_more = self._exchange.step()
+            self._next_s, self._trouble = now_s + (0.0 if has_more else SHARE_EVERY_S), ""
+        except (ClusterError, StoreError) as error:
+            if str(error) != self._trouble:
+                print_error(f"searches are not shared with other gateways for now: {error}")
+            self._next_s, self._trouble = now_s + RETRY_EVERY_S, str(error)
+
+    def close(self) -> None:
+        """Stop sharing and learning."""
+        self._learning.close()
+        if self._exchange is not None:
+            self._exchange.close()
+
+
 class EventRecorder:
     """Keep the event store of a data folder up to date, step by step; the process survives its errors."""
 
@@ -114,8 +173,8 @@ class EventRecorder:
         self._guard = StoreGuard(
             settings.folder,
             EVENTS_FILE,
-            trouble="searches are not recorded for now",
-            recovered="searches are recorded again",
+            trouble="searches are not being recorded",
+            recovered="searches are being recorded again",
         )
 
     def step(self) -> bool:
@@ -167,7 +226,16 @@ def run_event_recorder(settings: RuntimeSettings) -> int:
     """Run the event recorder process until SIGTERM; it ingests all logs before it exits."""
     loop = StepLoop(FOLD_EVERY_S)
     loop.wait_for_folder(settings.folder)
+    shared = SharedSearches(settings, settings.gateway) if settings.gateway is not None else None
     with closing(EventRecorder(settings, Sampler(settings))) as recorder:
-        loop.run(recorder.step)
+
+        def step() -> bool:
+            if shared is not None:
+                shared.step()  # first: a log may be deleted when it was ingested
+            return recorder.step()
+
+        loop.run(step)
+        if shared is not None:
+            shared.close()
         recorder.finish()
     return 0

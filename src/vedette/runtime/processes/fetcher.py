@@ -7,6 +7,9 @@ repeated requests.
 
 Its tasks are leased for a time, which every message to the coordinator renews. A fetcher that was stopped for longer
 sends no more requests: the coordinator has assigned its tasks to another.
+
+Whatever is assigned, an address or domain never gets more requests a day than ``daily_limit``: each is counted in the
+request budget before it is sent.
 """
 
 import os
@@ -17,6 +20,7 @@ from dataclasses import replace
 from vedette.adapters.archive.warc_record import Exchange, Revisit, compute_digest
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import explain_errors
+from vedette.adapters.crawl_store.request_budget import RequestBudget
 from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.documents.reader import DocumentFailure, DocumentReader, DocumentText
 from vedette.adapters.files.secret_files import read_secrets
@@ -49,9 +53,11 @@ from vedette.runtime.processes.settings import RuntimeSettings
 MAX_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MAX_UNACKED = 32
-# Small reports: the coordinator processes one while the next is being read. None waits longer than this to fill up.
+# A report costs the coordinator almost as much with one result as with sixteen. It fills up for a moment if there is
+# more to fetch, and for longer while the coordinator is still busy with the one before.
 REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
+BUSY_REPORT_WALL_S = 0.5
 STOP_TIMEOUT_S = 1.5
 # Younger requests take a slot of ``concurrency``; older ones only one of the sixteen times as many that may be open.
 YOUNG_S = 1.0
@@ -69,13 +75,16 @@ class FetcherProcess:
         channel: Channel,
         client: HttpClient,
         queue: Fetcher,
+        budget: RequestBudget,
         archive: WarcWriter,
         documents: DocumentReader[tuple[FetchSuccess, FetchResponse]],
         rendering: PageRendering,
     ) -> None:
         self._settings, self._clock, self._lease_wall_s = settings, settings.clock, settings.lease_wall_s
+        self._shard = settings.shard
         self._channel, self._client, self._queue = channel, client, queue
-        self._archive, self._documents, self._rendering = archive, documents, rendering
+        self._budget, self._archive = budget, archive
+        self._documents, self._rendering = documents, rendering
         self._client.watch_fd(channel.fd, lambda: None)
         self._client.watch_fd(documents.fd, lambda: None)
         self._client.watch_fd(rendering.renderer.fd, lambda: None)
@@ -112,6 +121,7 @@ class FetcherProcess:
         self._documents.close()
         self._rendering.renderer.close()
         self._client.close()
+        self._budget.close()
         with suppress(OSError):  # the disk is full: unacknowledged pages will be fetched again
             self._archive.close()
 
@@ -142,8 +152,18 @@ class FetcherProcess:
             ask = self._queue.take_request(self._clock.now())
             if ask is None:
                 return
-            self._young[ask.url] = self._clock.wall_now()
-            self._client.submit(self._add_secrets(ask) if self._secrets else ask, self._get_route(ask))
+            route = self._get_route(ask)
+            if self._is_within_limit(origin_of(ask.url).host, route.address):
+                self._young[ask.url] = self._clock.wall_now()
+                self._client.submit(self._add_secrets(ask) if self._secrets else ask, route)
+
+    def _is_within_limit(self, host: str, address: str) -> bool:
+        """Count a request that is about to be sent; take it back if its address or domain got too many today."""
+        now_s = self._clock.now()
+        refusal = self._budget.spend(host, address, now_s)
+        if refusal is not None:
+            self._queue.take_back(host, refusal.find_retry_s(now_s), str(refusal))
+        return refusal is None
 
     def _add_secrets(self, ask: FetchRequest) -> FetchRequest:
         found = (select_headers(secrets, site, ask.url) for site, secrets in self._secrets.items())
@@ -151,6 +171,8 @@ class FetcherProcess:
         return replace(ask, secret_headers=_join_cookies(headers + ask.secret_headers)) if headers else ask
 
     def _has_room(self) -> bool:
+        if self._shard is not None and not self._shard.lease.may_request():
+            return False  # another node may own the shard soon
         concurrency = self._settings.config.crawl.concurrency
         if self._unacked_results >= MAX_UNACKED or self._client.in_flight >= OPEN_FACTOR * concurrency:
             return False
@@ -180,7 +202,10 @@ class FetcherProcess:
 
     def _on_outcome(self, outcome: FetchOutcome) -> None:
         self._young.pop(outcome.url, None)
-        result = self._queue.on_outcome(origin_of(outcome.url).host, outcome)
+        self._finish(self._queue.on_outcome(origin_of(outcome.url).host, outcome), outcome)
+
+    def _finish(self, result: FetchResult, outcome: FetchOutcome) -> None:
+        """Archive a response, and report its result, once documents and pages with scripts were read elsewhere."""
         if isinstance(outcome, FetchResponse) and isinstance(result, FetchSuccess):
             result = self._archive_answer(result, outcome)
             if result.kind == "document":  # read elsewhere, since it may take any time
@@ -249,7 +274,8 @@ class FetcherProcess:
         """Check whether the fetcher should report: after a moment, at once when idle, and as a sign of life."""
         silent_s = self._clock.wall_now() - self._last_report_s
         if self._results or self._queue.returned or self._queue.host_updates:
-            return silent_s > REPORT_WALL_S or not self._client.in_flight
+            is_fetching = self._client.in_flight or self._get_sleep_s() < REPORT_WALL_S
+            return silent_s > (BUSY_REPORT_WALL_S if self._unacked else REPORT_WALL_S) or not is_fetching
         self._channel.flush()
         return silent_s * HEARTBEATS_PER_LEASE > self._lease_wall_s
 
@@ -306,10 +332,10 @@ def run_fetcher(settings: RuntimeSettings, number: int) -> int:
     """Run a fetcher process from start to end; return ``EXIT_GONE`` if there is no coordinator."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
-    except OSError:
+        channel.send(Hello(number, os.getpid()))
+    except (OSError, ChannelClosed):
         return EXIT_GONE
     _raise_file_limit()
-    channel.send(Hello(number, os.getpid()))
     process = build_process(settings, number, channel)
     try:
         process.run()
@@ -322,17 +348,45 @@ def run_fetcher(settings: RuntimeSettings, number: int) -> int:
 
 def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> FetcherProcess:
     """Build the fetcher process on a channel to the coordinator."""
+    return FetcherProcess(*build_parts(settings, number, channel))
+
+
+FetcherParts = tuple[
+    RuntimeSettings,
+    Channel,
+    HttpClient,
+    Fetcher,
+    RequestBudget,
+    WarcWriter,
+    DocumentReader[tuple[FetchSuccess, FetchResponse]],
+    PageRendering,
+]
+
+
+def build_parts(settings: RuntimeSettings, number: int, channel: Channel) -> FetcherParts:
+    """Build the parts of a fetcher process, or of another process that reports to the coordinator like one."""
     crawl, clock = settings.config.crawl, settings.clock
     limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
     client = HttpClient(clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
     hold_s = HOLD_WALL_S * clock.speed
     queue = Fetcher(settings.agent, crawl.address_delay_s, hold_s, crawl.latency_factor, speed=clock.speed)
+    budget = _build_budget(settings)
     largest = archive_file_limit(settings.config.store, settings.workers)
     software = settings.agent.partition(" ")[0]
     archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
     renderer: PageRenderer[OpenPage] = PageRenderer(find_browser(), sandbox=crawl.browser != "unsandboxed")
     rendering = PageRendering(renderer, number, settings.agent, clock, channel.send)
-    return FetcherProcess(settings, channel, client, queue, archive, DocumentReader(), rendering)
+    return settings, channel, client, queue, budget, archive, DocumentReader(), rendering
+
+
+def _build_budget(settings: RuntimeSettings) -> RequestBudget:
+    """Build the budget of daily requests; the shards of a cluster share one."""
+    limit = settings.config.crawl.daily_limit
+    if settings.shard is None:
+        return RequestBudget(settings.folder, limit)
+    from vedette.adapters.exchange.daily_limit import SharedRequestBudget  # only a cluster needs it
+
+    return SharedRequestBudget(settings.folder, limit, settings.clock.speed)
 
 
 def _raise_file_limit() -> None:

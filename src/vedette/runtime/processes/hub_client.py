@@ -81,7 +81,9 @@ class HubClient:
             if not isinstance(came, FetchResponse):
                 return f"{came.failure}: {came.detail}"
             if came.status not in REDIRECTS:
-                return "" if 200 <= came.status < 300 else f"the hub answered {came.status}{_format_complaint(came)}"
+                return (
+                    "" if 200 <= came.status < 300 else f"the hub responded with {came.status}{_format_complaint(came)}"
+                )
             target = resolve(came.header("location") or "", url)
             if target is None:
                 return "the hub redirects without a location"

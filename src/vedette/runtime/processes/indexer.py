@@ -7,10 +7,12 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.errors import StoreError
+from vedette.runtime.indexing.embedding import EmbeddingJob
 from vedette.runtime.indexing.impact import ImpactJob
 from vedette.runtime.indexing.indexer import Indexer, RebuildJob, find_damage, is_corruption, open_indexer, put_aside
 from vedette.runtime.indexing.pagerank import ImportanceJob
@@ -41,6 +43,7 @@ class IndexerProcess:
         self._curves = CurvesJob(folder, clock)
         self._learning = LearningJob(folder, clock, configured=config.serve.learn)
         self._impact = ImpactJob(folder, clock, is_on=config.crawl.order == "impact")
+        self._embedding = EmbeddingJob(self._generations.folder, config.serve.embedding_model)
 
     def step(self) -> bool:
         """Start due background jobs and index the next pages; return whether there were any.
@@ -50,7 +53,7 @@ class IndexerProcess:
         try:
             return self._step()
         except BaseException as error:
-            if not self._repair(error):
+            if _is_disk_full(error) or not self._repair(error):
                 raise
             return True
 
@@ -82,6 +85,7 @@ class IndexerProcess:
         self._curves.step(builder.table, builder.gain_meter.changes, now_s)
         self._learning.step(builder.generation, now_s)
         self._impact.step(builder.table, builder.gain_meter.changes, now_s)
+        self._embedding.step(builder.table, now_s)
         return self._indexer.step()
 
     def drain(self) -> None:
@@ -92,7 +96,8 @@ class IndexerProcess:
 
     def close(self) -> None:
         """End the background jobs and commit the index."""
-        for job in (self._importance, self._rebuild, self._curves, self._learning, self._impact):
+        jobs = (self._importance, self._rebuild, self._curves, self._learning, self._impact, self._embedding)
+        for job in jobs:
             job.close()
         self._indexer.close()
 
@@ -117,7 +122,18 @@ def run_indexer(settings: RuntimeSettings) -> int:
 def _explain_errors(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.OperationalError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, (sqlite3.OperationalError, OSError)) and not _is_disk_full(error):
+            raise
         raise StoreError(
             f"{folder}: {error}. Nothing was lost; the index can be rebuilt. Free up disk space or check permissions."
         ) from error
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    """Check whether an error, or one that it followed, says that the disk is full: then nothing is damaged."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {ENOSPC, EDQUOT}:
+            return True
+        error = error.__context__
+    return False

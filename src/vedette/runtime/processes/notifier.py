@@ -8,16 +8,21 @@ not recorded is sent again, under the same id.
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, Delivery
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.webhook import PostResult
-from vedette.runtime.alerts.publisher import AlertMatcher
+from vedette.errors import ClusterError
+from vedette.runtime.alerts.publisher import AlertClaims, AlertMatcher
 from vedette.runtime.alerts.webhooks import WebhookSender
 from vedette.runtime.processes.loop import StepLoop, StoreGuard
 from vedette.runtime.processes.settings import RuntimeSettings
+
+if TYPE_CHECKING:
+    from vedette.runtime.cluster.lease import ShardSettings
 
 CHECK_EVERY_S = 0.25
 TIDY_EVERY_S = 60.0
@@ -41,8 +46,8 @@ class Notifier:
         self._guard = StoreGuard(
             settings.folder,
             ALERTS_FILE,
-            trouble="alerts are not sent for now",
-            recovered="alerts are sent again",
+            trouble="alerts are not being sent",
+            recovered="alerts are being sent again",
         )
 
     def step(self) -> bool:
@@ -57,9 +62,13 @@ class Notifier:
     def _run_step(self) -> bool:
         if self._store_and_matcher is None:
             book = AlertStore(self._folder)
-            self._store_and_matcher = book, AlertMatcher(self._folder, self._settings.clock, book)
+            claims = _open_claims(self._settings.shard) if self._settings.shard else None
+            self._store_and_matcher = book, AlertMatcher(self._folder, self._settings.clock, book, claims)
         book, telling = self._store_and_matcher
-        told = telling.step()
+        try:
+            told = telling.step()
+        except ClusterError:  # the exchanger reports it
+            told = 0
         self._collect_results(book)
         self._send_due(book)
         if time.monotonic() >= self._tidy_s:
@@ -98,6 +107,12 @@ class Notifier:
         if self._store_and_matcher is not None:
             self._store_and_matcher[0].close()
         self._store_and_matcher = None
+
+
+def _open_claims(shard: "ShardSettings") -> AlertClaims:
+    from vedette.runtime.cluster.alert_claims import ShardClaims  # one machine imports nothing of a cluster
+
+    return ShardClaims(shard)
 
 
 def run_notifier(settings: RuntimeSettings) -> int:

@@ -2,12 +2,13 @@
 
 import logging
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -15,6 +16,8 @@ from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.net.dns import resolve_host
 from vedette.adapters.net.ipc import ChannelClosed, Request
+from vedette.adapters.subprocesses import LossyOutput
+from vedette.config import Config
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.spending import FetchStats, StatsByKind, load_all_time
 from vedette.errors import AddressRefused, ContactMissing, SiteError, StoreError, UsageError
@@ -22,8 +25,10 @@ from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride, find_endpoint
 from vedette.model import Failure, Site, origin_of
 from vedette.runtime.commands.setting_commands import load_current
+from vedette.runtime.indexing.embedding import explain_unusable_setting
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
+from vedette.runtime.search.answers import read_key
 
 POLL_INTERVAL_S = 0.1
 
@@ -47,7 +52,8 @@ def run_to_end(
     lock = lock_folder(settings.folder)
     tree = Supervisor(settings)
     started_s, began_s, spent = time.monotonic(), settings.clock.now(), _load_spent(settings.folder)
-    with catch_signals() as is_stopped:
+    # A message that cannot be written, such as to a log file on a full disk, ends no process and no search.
+    with catch_signals() as is_stopped, redirect_stderr(cast("TextIO", LossyOutput(sys.stderr))):
         tree.start()
         while tree.is_alive and not tree.is_over:
             for event in tree.restart_dead():
@@ -55,7 +61,7 @@ def run_to_end(
             over = is_stopped() or (until_s is not None and time.monotonic() >= until_s)
             if over:
                 tree.set_stop_deadline()
-                _request_stop(settings.folder)
+                request_stop(settings.folder)
             live = read_status(settings.folder)
             if live.numbers:
                 on_status({**live.numbers, "age_s": live.age_s})
@@ -72,7 +78,8 @@ def run_to_end(
     }
 
 
-def _request_stop(folder: Path) -> None:
+def request_stop(folder: Path) -> None:
+    """Ask the coordinator of a data folder to stop, if it runs."""
     with suppress(OSError, ChannelClosed):
         # Short, so that a hanging coordinator cannot delay Ctrl-C.
         ask_coordinator(folder, Request("stop"), timeout_s=0.3)
@@ -142,6 +149,16 @@ def check_sites(settings: RuntimeSettings, on_note: Note = _LOG.warning) -> None
         _check_addresses(site, _resolve_site(site, settings.detours, on_note), rules)
 
 
+def check_serving(config: Config) -> None:
+    """Refuse to start a server that cannot work as configured: models or keys that cannot be read."""
+    serve = config.serve
+    if problem := explain_unusable_setting(serve.embedding_model):
+        raise UsageError(problem)
+    if serve.answer_endpoint and not serve.answer_model:
+        raise UsageError("serve.answer_endpoint needs serve.answer_model: set it to a model that the endpoint serves")
+    read_key(serve.answer_key if serve.answer_endpoint else "")
+
+
 def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> list[str]:
     """Explain what to do about each active site that may not be fetched; the others are crawled."""
     rules = build_rules(load_current(settings), list(rows))
@@ -178,7 +195,7 @@ def _resolve_site(site: Site, detours: Sequence[ConnectOverride], on_note: Note)
         return (detour.address,)
     pause_s = 1.0
     while (found := resolve_host(origin.host)).failure is Failure.RESOLVER:
-        on_note(f"The resolver does not answer for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C to stop)")
+        on_note(f"DNS does not respond for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C to stop)")
         time.sleep(pause_s)  # nothing else to do before the name is resolved
         pause_s = min(pause_s * 2, 60.0)
     if found.failure is not None:

@@ -5,6 +5,7 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.store import SiteRow
@@ -18,6 +19,10 @@ from vedette.fetch.connect_to import ConnectOverride
 from vedette.model import Site
 from vedette.refresh.policies.fixed import Fixed
 
+if TYPE_CHECKING:  # one machine imports nothing of a cluster
+    from vedette.runtime.cluster.gateway import GatewaySettings
+    from vedette.runtime.cluster.lease import ShardSettings
+
 LEASE_SPAN_WALL_S = 10.0
 AHEAD_WALL_S = 1.0
 
@@ -30,6 +35,7 @@ class RuntimeSettings:
     named sites are crawled until nothing is left, or until only troubled hosts are left for ``patience_s``.
     ``only_requested`` restricts fetching to URLs requested by name. A fetcher that sends nothing for ``lease_wall_s``
     loses its tasks. ``listener`` is the serving address, if any; ``demo`` means that the web is synthetic.
+    ``shard`` is the part of a cluster that the tree runs, if it is one; ``gateway`` is set if it only serves a cluster.
     """
 
     config: Config
@@ -47,6 +53,13 @@ class RuntimeSettings:
     lease_wall_s: float = 300.0
     listener: socket.socket | None = None
     demo: bool = False
+    shard: "ShardSettings | None" = None
+    gateway: "GatewaySettings | None" = None
+
+    @property
+    def has_observers(self) -> bool:
+        """Whether remote observers may report to this tree: one that serves, on one machine."""
+        return self.forever and self.listener is not None and self.shard is None and self.gateway is None
 
 
 def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> CrawlRules:
@@ -104,9 +117,7 @@ def _build_writer(path: Path) -> DecisionRecorder:
     try:
         path.open("a").close()
     except OSError as error:
-        raise UsageError(
-            f"{DECISIONS_ENV}: {path} cannot be written ({error.strerror}); choose another file"
-        ) from error
+        raise UsageError(f"{DECISIONS_ENV}: cannot write {path} ({error.strerror}); choose another file") from error
 
     def write(decision: Decision) -> None:
         # A full disk ends the log, not the crawl.

@@ -44,7 +44,14 @@ STABLE_AFTER_S = 5.0
 FAILING_DEATHS = 4
 FAILING_WINDOW_S = 300.0
 # Names in messages for processes whose ps names are older.
-_ROLES = {"keeper": "coordinator", "worker": "fetcher", "herald": "notifier", "recorder": "event recorder"}
+_ROLES = {
+    "keeper": "coordinator",
+    "worker": "fetcher",
+    "herald": "notifier",
+    "recorder": "event recorder",
+    "copy": "replicator",
+    "observers": "observer hub",
+}
 # Polling interval of a client for a free slot in the coordinator's backlog, or for its response: nothing signals
 # either.
 POLL_S = 0.005
@@ -94,10 +101,22 @@ class Supervisor:
             _Child(f"worker {number}", lambda number=number: run_fetcher(settings, number))  # type: ignore[misc]  # the default binds the number
             for number in range(settings.workers)
         ]
-        self._children.append(
-            _Child("indexer", lambda: _run_lazily("indexer", "run_indexer", settings), ends_by_signal=True)
-        )
-        if settings.forever:  # a crawl that ends finds only what is new here
+        if settings.gateway is None:
+            self._children.append(
+                _Child("indexer", lambda: _run_lazily("indexer", "run_indexer", settings), ends_by_signal=True)
+            )
+        if settings.shard is not None:
+            self._children.append(
+                _Child("search", lambda: _run_lazily("shard_search", "run_shard_search", settings), ends_by_signal=True)
+            )
+            self._children.append(
+                _Child("exchange", lambda: _run_lazily("exchanger", "run_exchanger", settings), ends_by_signal=True)
+            )
+            if settings.shard.storage:
+                self._children.append(
+                    _Child("copy", lambda: _run_lazily("replicator", "run_replicator", settings), ends_by_signal=True)
+                )
+        if settings.forever and settings.gateway is None:  # a crawl that ends finds only what is new here
             self._children.append(
                 _Child("herald", lambda: _run_lazily("notifier", "run_notifier", settings), ends_by_signal=True)
             )
@@ -109,9 +128,15 @@ class Supervisor:
                     ends_by_signal=True,
                 )
             )
+        if settings.has_observers:
+            self._children.append(
+                _Child("observers", lambda: _run_lazily("observer_hub", "run_observer_hub", settings))
+            )
+        if settings.listener is not None and settings.gateway is None:
             self._children.append(
                 _Child("push", lambda: _run_lazily("hub_client", "run_push", settings), ends_by_signal=True)
             )
+        if settings.listener is not None:
             self._children += self._build_servers(settings, settings.listener)
         self.restart_dead()
 
@@ -308,8 +333,8 @@ def _run_child(name: str, work: Callable[[], int], parent: int, speaker: int) ->
         traceback.print_exc()
         _say(speaker, f"{type(error).__name__}: {error}")
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stdout.flush()
         os._exit(code)
 
 
@@ -318,14 +343,14 @@ def _say(speaker: int, words: str) -> None:
         os.write(speaker, words.encode("utf-8", "replace")[:MAX_LAST_WORDS])
 
 
-def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dict[str, object]:
+def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0, name: str = SOCKET) -> dict[str, object]:
     """Send a request to the running coordinator and return its response.
 
     Raises ``OSError`` if there is none, ``ChannelClosed`` if it exits meanwhile or accepts nothing, ``NoAnswer`` if it
-    has the request but did not respond in time.
+    has the request but did not respond in time. ``name`` is the socket of another process that takes requests.
     """
     until_s = time.monotonic() + timeout_s
-    channel = _connect(folder, until_s)
+    channel = _connect(folder / name, until_s)
     try:
         channel.send(call)
         while time.monotonic() < until_s:
@@ -334,17 +359,17 @@ def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dic
                 assert isinstance(reply, dict)
                 return reply
             time.sleep(POLL_S)  # a channel has no blocking call
-        raise NoAnswer("no answer in time")
+        raise NoAnswer("no response in time")
     finally:
         channel.close()
 
 
-def _connect(folder: Path, until_s: float) -> Channel:
+def _connect(path: Path, until_s: float) -> Channel:
     """Connect to the running coordinator; if too many others are waiting for it, retry until this time."""
     while True:
         try:
-            return Channel(connect(folder / SOCKET))
+            return Channel(connect(path))
         except BlockingIOError:
             if time.monotonic() >= until_s:
-                raise ChannelClosed("too many requests wait for it") from None
+                raise ChannelClosed("too many requests are waiting for it") from None
             time.sleep(POLL_S)  # nothing signals when another request is done

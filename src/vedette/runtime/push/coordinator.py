@@ -56,7 +56,7 @@ class PushHandler:
         """Handle a push request to the coordinator and return the response."""
         if what not in self._handlers:
             raise UsageError(
-                f'the running vedette does not know push "{what[:40]}": it is older than this one; restart it'
+                f'unknown push request "{what[:40]}": the running vedette is older than this one; restart it'
             )
         if not self._state.db.in_transaction:
             self._state.db.execute("BEGIN IMMEDIATE")
@@ -89,7 +89,7 @@ class PushHandler:
         if row is None or row.standing == "ended" or self._coordinator.normalize_url(row.feed) is None:
             return {"status": 410}
         if row.lease_wall_s <= self._get_wall_s():
-            self.store.count_ignored(f"websub {row.topic}", "nothing was subscribed to any more", 1, now_s)
+            self.store.count_ignored(f"websub {row.topic}", "the subscription no longer exists", 1, now_s)
             return {"status": 410}
         self.store.save_subscription(row._replace(heard_wall_s=self._get_wall_s()))
         heard = self.signals.on_signals(f"websub {row.topic}", "feed", row.feed, convert(said, list[Mention]), now_s)

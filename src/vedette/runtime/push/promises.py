@@ -95,7 +95,7 @@ def check_promises(command: Command, state: State, delay_s: float) -> None:
         return
     for site in changed:
         if place := find_out_of_scope(site):
-            raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: use a URL of this site")
+            raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: use a URL on this site")
     sites = list({**before, **{site.start: site for site in changed}}.values())
     robots = state.store.load_robots()
     promised = group_by_host([each for site in sites for each in list_promises(site)])
@@ -111,8 +111,8 @@ def _format_error(host: str, pause: float, closed: float, count: int, shortest_s
     why = f"a pause of {format_duration(round(pause, 3))} between requests"
     if closed:
         why += f", and is closed for {format_duration(closed)} at a time"
-    each = "it" if count == 1 else f"each of {count} sources"
-    return f"promise: {host} has {why}: {each} can be promised {format_duration(shortest_s)} at best"
+    each = "this source" if count == 1 else f"each of {count} sources"
+    return f"promise: {host} has {why}, so the shortest interval for {each} is {format_duration(shortest_s)}"
 
 
 def _list_changed(command: Command, before: dict[str, Site]) -> list[Site]:

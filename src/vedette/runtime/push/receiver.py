@@ -33,7 +33,7 @@ MAX_TOKEN = 64
 DELIVERY_RATE = Rate(30, 600.0)
 PING_RATE = Rate(120, 60.0)
 MAX_COUNTED = 1_000
-_UNAVAILABLE = PushReply(503, "The crawler does not answer. Try again in a moment.", 30)
+_UNAVAILABLE = PushReply(503, "The crawler is not responding. Try again in a moment.", 30)
 
 
 class FolderPushService:
@@ -143,7 +143,7 @@ def _find_objection(row: Subscription, delivery: HubDelivery) -> str:
         return "a wrong signature"
     topic = find_link(delivery.links, "self", row.topic)
     if topic is not None and topic != row.topic:
-        return "another topic than was asked for"
+        return "a different topic than requested"
     return "" if is_feed(delivery.body, delivery.content_type) else "no feed"
 
 

@@ -94,14 +94,14 @@ class SubscriptionManager:
         if row is None:
             return "there is no subscription at this URL"
         if intent.topic != row.topic:
-            return "a topic that was not asked for"
+            return "a topic that was not requested"
         if intent.mode == "denied":
             self._deny(row, intent.reason, wall_s)
             return ""
         if intent.mode == "unsubscribe" and row.standing == "ended":
             return ""
         if intent.mode != "subscribe" or not row.asked or row.standing == "ended":
-            return "a question about what was not asked for"
+            return "a verification that was not requested"
         lease_s = min(max(intent.lease_s or LEASE_S, MIN_LEASE_S), MAX_LEASE_S)
         row = row._replace(standing="active", asked=False, tries=0, why="", lease_wall_s=wall_s + lease_s)
         self.store.save_subscription(row._replace(next_wall_s=wall_s + RENEW_AT * lease_s))

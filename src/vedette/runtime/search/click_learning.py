@@ -8,8 +8,10 @@ there is no reputation, and results are ordered by relevance.
 """
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -68,7 +70,7 @@ class LearningJob:
         if not is_free or now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
-        now = (generation.name, _get_events_mtime_ns(self._folder))
+        now = (generation.name, get_events_mtime_ns(self._folder))
         if now != self._last_run:
             self._last_run = now
             self._job.start(now_s, str(self._folder), str(self._clock))
@@ -91,14 +93,37 @@ class LearningJob:
         if self._last_run != off:
             self._last_run = off
             self._job.close()  # it might leave a file that was just learned
-            drop_reputation(generation)
-            before = load_ranking_status(generation.parent) or RankingReport()
-            save_ranking_status(
-                generation.parent, before._replace(is_on=False, guard=RollbackGuard(since_s=self._clock.now()))
-            )
+            switch_off(generation, generation.parent, self._clock.now())
 
 
-def _get_events_mtime_ns(folder: Path) -> int:
+class PageFacts(Protocol):
+    """What click learning must know of pages besides the record."""
+
+    def find_hosts(self, ids: Sequence[int]) -> dict[int, int]:
+        """Find the number of each page's host."""
+
+    def find_url(self, id_: int) -> str:
+        """Find the URL of a page; empty if there is none."""
+
+
+class IndexedPages:
+    """The ``PageFacts`` of an index generation."""
+
+    def __init__(self, generation: Path) -> None:
+        self._table = PageTable(generation)
+
+    def find_hosts(self, ids: Sequence[int]) -> dict[int, int]:
+        """Find the number of each page's host."""
+        rows = self._table.get_rows(np.array(ids, np.int64))["host"].tolist() if len(ids) else []
+        return dict(zip(ids, rows, strict=True))
+
+    def find_url(self, id_: int) -> str:
+        """Find the URL of a page; empty if it is not indexed."""
+        stored = self._table.read_stored(id_)
+        return stored.url if stored else ""
+
+
+def get_events_mtime_ns(folder: Path) -> int:
     """Return when the event store was last written, for click learning; its write-ahead log comes first."""
     newest = 0
     for name in (EVENTS_NAME, f"{EVENTS_NAME}-wal"):
@@ -107,27 +132,39 @@ def _get_events_mtime_ns(folder: Path) -> int:
     return newest
 
 
-def learn(folder: Path, generation: Path, now_s: float, speed: float = 1.0) -> RankingReport:
-    """Learn page reputations from recorded clicks once, save them with the ranking status, and return that."""
+def switch_off(generation: Path, index: Path, now_s: float) -> None:
+    """Drop what was learned, and start the rollback guard over for when learning is switched on again."""
+    drop_reputation(generation)
+    before = load_ranking_status(index) or RankingReport()
+    if before.is_on:
+        save_ranking_status(index, before._replace(is_on=False, guard=RollbackGuard(since_s=now_s)))
+
+
+def learn(
+    folder: Path, generation: Path, index: Path, pages: PageFacts, now_s: float, speed: float = 1.0
+) -> RankingReport:
+    """Learn page reputations from a folder's recorded clicks once; return the ranking status.
+
+    They are saved in ``generation``, and the status in ``index``.
+    """
     since_s = now_s - WINDOW_S
     seen = build_impressions(
         load_latest_searches(folder, since_s, MAX_SLATES), load_counted_clicks(folder, since_s), speed
     )
-    table = PageTable(generation)
-    hosts = table.get_rows(np.unique(seen.page))["host"].tolist() if len(seen.page) else []
-    taught = learn_reputations(seen, dict(zip(np.unique(seen.page).tolist(), hosts, strict=True)), now_s / DAY_S)
-    before = load_ranking_status(generation.parent) or RankingReport()
-    told = _build_status(seen, taught, table, before.guard, now_s)
+    shown: list[int] = np.unique(seen.page).tolist()
+    taught = learn_reputations(seen, pages.find_hosts(shown), now_s / DAY_S)
+    before = load_ranking_status(index) or RankingReport()
+    told = _build_status(seen, taught, pages, before.guard, now_s)
     if taught is None or told.guard.is_active(now_s):
         drop_reputation(generation)
     else:
         save_reputation(generation, build_reputation(taught, seen.groups))
-    save_ranking_status(generation.parent, told)
+    save_ranking_status(index, told)
     return told
 
 
 def _build_status(
-    seen: Impressions, taught: LearnedQuality | None, table: PageTable, before: RollbackGuard, now_s: float
+    seen: Impressions, taught: LearnedQuality | None, facts: PageFacts, before: RollbackGuard, now_s: float
 ) -> RankingReport:
     is_learned = np.array([is_learned_policy(name) for name in seen.by_policy], bool)
     is_tried = np.array([reason in UNPROVEN_NOTES for reason in seen.reason], bool)
@@ -153,7 +190,7 @@ def _build_status(
         difference_give_or_take=Z * found.error,
         is_enough=found.is_enough,
         guard=update_guard(before, found, now_s),
-        promoted=_list_explored(seen, is_tried, taught, table),
+        promoted=_list_explored(seen, is_tried, taught, facts),
         orders=_compare_rankings(seen, taught, lately, is_tried),
     )
 
@@ -177,12 +214,12 @@ def _compare_rankings(
 
 
 def _list_explored(
-    seen: Impressions, is_tried: Bools, taught: LearnedQuality | None, table: PageTable
+    seen: Impressions, is_tried: Bools, taught: LearnedQuality | None, facts: PageFacts
 ) -> tuple[ExploredPage, ...]:
     """List the pages explored most often in results, with what click learning knows about them."""
     pages, shown = np.unique(seen.page[is_tried], return_counts=True)
     chosen = pages[np.argsort(-shown, kind="stable")[:MAX_EXPLORED]].tolist()
-    return tuple(_build_explored(id_, seen, is_tried & (seen.page == id_), taught, table) for id_ in chosen)
+    return tuple(_build_explored(id_, seen, is_tried & (seen.page == id_), taught, facts) for id_ in chosen)
 
 
 def _build_explored(
@@ -190,16 +227,14 @@ def _build_explored(
     seen: Impressions,
     rows: Bools,
     taught: LearnedQuality | None,
-    table: PageTable,
+    facts: PageFacts,
 ) -> ExploredPage:
-    stored = table.read_stored(id_)
     first_s = float(seen.at_days[rows].min()) * DAY_S
     known = (0.0, 0.0, 0.0)
     if taught is not None:
         at = int(np.searchsorted(taught.page, id_))
         known = (float(taught.likes[at]), float(taught.looks[at]), float(taught.mean[at]))
-    url = stored.url if stored else ""
-    return ExploredPage(url, first_s, int(rows.sum()), int((rows & seen.clicked).sum()), *known)
+    return ExploredPage(facts.find_url(id_), first_s, int(rows.sum()), int((rows & seen.clicked).sum()), *known)
 
 
 if __name__ == "__main__":
@@ -208,4 +243,4 @@ if __name__ == "__main__":
     current = Generations(data_folder).current()
     with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
         if current is not None:
-            learn(data_folder, current, world.now(), world.speed)
+            learn(data_folder, current, current.parent, IndexedPages(current), world.now(), world.speed)

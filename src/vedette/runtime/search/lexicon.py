@@ -5,8 +5,6 @@ the background, stored in its index generation, and read by the servers.
 """
 
 import json
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.adapters.files.atomic import replace_file
+from vedette.adapters.files.npz import UNREADABLE
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
@@ -85,7 +84,7 @@ def read_lexicon(generation: Path) -> Lexicon | None:
         # The file may come from someone else's folder: nothing in it is ever executed.
         with (generation / FILE).open("rb") as file, np.load(file, allow_pickle=False) as columns:
             return _build_lexicon({name: columns[name] for name in columns.files})
-    except (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+    except UNREADABLE:
         return None
 
 

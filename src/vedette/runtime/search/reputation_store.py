@@ -1,7 +1,6 @@
 """Reputation store: page reputations learned from clicks, and the ranking status, as files of the index."""
 
 import json
-import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vedette.adapters.files.npz import UNREADABLE
 from vedette.learn.clicks.off_policy import Estimate, OrderEstimate
 from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.serve.rank.reputation import Reputation
@@ -67,7 +67,6 @@ def describe_ranking(told: RankingReport | None, now_s: float) -> str:
 
 
 REPUTATION_FILE = "reputation"
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile)
 
 
 def save_reputation(generation: Path, reputation: Reputation) -> None:
@@ -106,7 +105,7 @@ class ReputationFile:
 
 def _load(path: Path) -> Reputation | None:
     """Load page reputations from a file; None if it cannot be read, as if nothing were learned."""
-    with suppress(*_UNREADABLE), np.load(path, allow_pickle=False) as kept:
+    with suppress(*UNREADABLE), np.load(path, allow_pickle=False) as kept:
         columns = {name: kept[name] for name in Reputation._fields}
         general, people = float(columns.pop("general")), float(columns.pop("people"))
         return Reputation(**columns, general=general, people=people)

@@ -13,6 +13,7 @@ from vedette.adapters.archive.replay import ImportedResponse, decode_body
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import explain_database_errors, read_state
+from vedette.adapters.crawl_store.request_budget import read_exceeded
 from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.adapters.crawl_store.status_file import FailingProcess, read_failing
 from vedette.adapters.crawl_store.store import CrawlStore
@@ -29,7 +30,9 @@ from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.policy import Ints
 from vedette.runtime.commands.setting_commands import find_promotion, is_learning_on
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
+from vedette.runtime.search.meaning import OFF, MeaningComparer
 from vedette.runtime.search.reputation_store import load_ranking_status
+from vedette.runtime.search.result_cache import ResultCache, normalize_request
 from vedette.serve.rank.reranking import DEFAULT_PROMOTION
 from vedette.serve.rank.rules import SearchRules, parse_rules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
@@ -84,6 +87,7 @@ class FolderSearch:
         demo: bool = False,
         learn: bool = True,
         promotion: str = DEFAULT_PROMOTION,
+        embedding_model: str = OFF,
     ) -> None:
         self._folder = folder
         self._clock = clock
@@ -92,8 +96,11 @@ class FolderSearch:
         self._learn, self._is_learning = learn, learn
         self._configured_promotion = self._promotion = promotion
         self._generations = Generations(folder)
+        self._meaning = None if embedding_model == OFF else MeaningComparer(self._generations.folder, embedding_model)
         self._snapshot: LiveIndexSnapshot | None = None
         self._searcher: Searcher | None = None
+        self._results = ResultCache()
+        self._version = -1
         self._damaged: Path | None = None
         self._db: sqlite3.Connection | None = None
         self._index_checked_s = self._state_checked_s = float("-inf")
@@ -113,13 +120,18 @@ class FolderSearch:
         if snapshot is None or self._searcher is None:
             return Slate(request, 0)
         audience = request.audience._replace(promotion=self._promotion)
-        try:
-            slate = self._searcher.search(request._replace(audience=audience), self._clock.now())
-        except BaseException:  # the library of the index panics, which is no Exception
-            if not self._drop_damaged(snapshot):
-                raise
-            return Slate(request, 0)
-        return self._add_copy_counts(slate, snapshot)
+        request = request._replace(audience=audience)
+        equal, now_s = normalize_request(request, is_learned=self._searcher.is_learned), self._clock.now()
+        slate = self._results.find(equal, now_s)
+        if slate is None:
+            try:
+                slate = self._searcher.search(request, now_s)
+            except BaseException:  # the library of the index panics, which is no Exception
+                if not self._drop_damaged(snapshot):
+                    raise
+                return Slate(request, 0)
+            self._results.add(equal, slate, now_s)
+        return self._add_copy_counts(slate._replace(request=request), snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """Suggest completions of a query that is being typed."""
@@ -128,7 +140,7 @@ class FolderSearch:
             return ()
         if site:
             return self._complete_titles(snapshot, typed, most, site, allowed)
-        return snapshot.lexicon.suggestions.complete(typed, most)
+        return snapshot.lexicon.suggestions.complete(typed, most, snapshot.lexicon.spelling)
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
         """Return an overview of the index that a user may see; counted every few seconds per kind of user."""
@@ -217,6 +229,10 @@ class FolderSearch:
         """List the processes of the running tree that keep failing, as the supervisor wrote them down."""
         return read_failing(self._folder)
 
+    def count_exceeded(self) -> int:
+        """Count the addresses and domains that reached the daily limit of requests."""
+        return len(read_exceeded(self._folder))
+
     def ranking(self) -> RankingReport | None:
         """The ranking status of learning from clicks, as last saved beside the index."""
         return load_ranking_status(self._generations.folder)
@@ -247,6 +263,7 @@ class FolderSearch:
         if damage:
             self._damaged = snapshot.generation
             self._snapshot = self._searcher = None
+            self._results.clear()
             self._generations.report_damage(snapshot.generation, f"tantivy/{damage}")
         return bool(damage)
 
@@ -254,7 +271,7 @@ class FolderSearch:
         if self._damaged is not None and self._generations.current() == self._damaged:
             return
         try:
-            found = refresh_snapshot(self._generations, self._snapshot)
+            found = refresh_snapshot(self._generations, self._snapshot, self._meaning)
         except StoreError:
             if self._snapshot is None or not self._drop_damaged(self._snapshot):
                 raise
@@ -263,6 +280,9 @@ class FolderSearch:
             return
         if found is not self._snapshot:
             self._snapshot, self._searcher = found, None
+        if found.version != self._version:
+            self._version = found.version
+            self._results.clear()
         if self._snapshot.reputation_file.refresh() or self._searcher is None:
             self._searcher = self._build_searcher(self._snapshot)
 
@@ -286,6 +306,7 @@ class FolderSearch:
 
     def _build_searcher(self, snapshot: LiveIndexSnapshot) -> Searcher:
         """Build the searcher with the operator's search rules, and with learned reputations if enabled."""
+        self._results.clear()
         return Searcher(snapshot, self._rules, snapshot.reputation_file.reputation if self._is_learning else None)
 
     def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
@@ -319,10 +340,10 @@ class FolderSearch:
         if shared and any(site.secrets for site in self._sites):
             visible = json.dumps(["", *slate.request.allowed])
             shared = dict(self._query(_COUNTS, json.dumps(list(shared)), visible))
-        others = {group: members - 1 for group, members in shared.items()}
+        others = [max(shared.get(group, 1) - 1, 0) for group in groups]
         results = [
-            result._replace(similar=max(others.get(group, 0), 0))
-            for result, group in zip(slate.results, groups, strict=True)
+            result if result.similar == similar else result._replace(similar=similar)
+            for result, similar in zip(slate.results, others, strict=True)
         ]
         return slate._replace(results=tuple(results))
 
@@ -333,8 +354,7 @@ class FolderSearch:
         *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
-        rows = snapshot.lexicon.vocabulary.find_prefix(last)[:MAX_COMPLETIONS]
-        ends = {last: None, **{snapshot.lexicon.vocabulary.get_word(row): None for row in rows}}
+        ends = dict.fromkeys([last, *snapshot.complete_word(last, MAX_COMPLETIONS)])
         node = And(
             (
                 TermSet("site", (site.lower().rstrip("/"),)),

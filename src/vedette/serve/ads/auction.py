@@ -28,7 +28,7 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
     ['0.05', '2.68', '1.51', '0.51']
     """
     if len(bids) != len(ctrs):
-        raise ValueError(f"{len(bids)} bids and {len(ctrs)} click-through rates: there must be one for each ad")
+        raise ValueError(f"{len(bids)} bids and {len(ctrs)} click-through rates: each ad needs one of each")
     bid, ctr = [_ratio(each) for each in bids], [_ratio(each) for each in ctrs]
     # All ranks over one denominator, so that they are integers: exact, and much faster than fractions.
     whole = lcm(*(below * under for (_, below), (_, under) in zip(bid, ctr, strict=True)))

@@ -15,24 +15,24 @@ class ClickRejection(StrEnum):
     TOO_FAST = "it came sooner than anybody can read"
     BOT = "its sender says that it is a program"
     SAME_ADDRESS = "too many clicks from one address"
+    SAME_NETWORK = "its network has used its share of the budget"
     OFF_TARGET = "the ad may no longer be shown for what was asked"
     SPENT = "the budget of its day was spent"
 
 
 class ClickRules(NamedTuple):
-    """Rules for ads: when a click counts, and limits per address for a campaign on one day.
+    """Rules for ads: when a click counts, and limits for a campaign on one day.
 
-    An address is charged for ``max_per_address`` clicks at most, and after its first one for no more than
-    ``max_address_share`` of the budget. If it clicks more often it is taken for hostile, and all its clicks are
-    refunded. Only ``max_showings`` of its
-    impressions hold money and are learned from, and as many of its searches for a phrase: further ones are answered but
-    not counted.
+    An address is charged for ``max_per_address`` clicks at most. If it clicks more often it is taken for hostile, and
+    all its clicks are refunded. A network is charged for one click, or for ``max_network_share`` of the budget if that
+    is more, however many addresses it has. Only ``max_showings`` impressions of an address hold money and are learned
+    from, and as many of its searches for a phrase: further ones are answered but not counted.
     """
 
     min_delay_s: float = 0.5
     max_delay_s: float = 600.0
     max_per_address: int = 2
-    max_address_share: Decimal = Decimal("0.2")
+    max_network_share: Decimal = Decimal("0.2")
     max_showings: int = 3
 
 
@@ -42,8 +42,8 @@ DEFAULT_RULES = ClickRules()
 class Click(NamedTuple):
     """Facts about an ad click: its impression, its sender, and the clicks before it.
 
-    ``clicks_from_address`` counts all earlier clicks of its address on the campaign that day, ``address_share`` is the
-    share of the day's budget charged to its address, including this click.
+    ``clicks_from_address`` counts all earlier clicks of its address on the campaign that day. ``network_share`` is the
+    share of the day's budget charged to its network, including this click, 0 if nothing was charged before.
     """
 
     known_token: bool
@@ -52,7 +52,7 @@ class Click(NamedTuple):
     is_bot: bool
     clicks_from_address: int
     on_target: bool
-    address_share: Decimal = Decimal(0)
+    network_share: Decimal = Decimal(0)
     is_spent: bool = False
 
 
@@ -69,14 +69,9 @@ def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejecti
         # A time that is NaN is not from a person.
         (not click.waited_s >= rules.min_delay_s, ClickRejection.TOO_FAST),
         (click.is_bot, ClickRejection.BOT),
-        (_is_address_spent(click, rules), ClickRejection.SAME_ADDRESS),
+        (click.clicks_from_address >= rules.max_per_address, ClickRejection.SAME_ADDRESS),
+        (click.network_share > rules.max_network_share, ClickRejection.SAME_NETWORK),
         (not click.on_target, ClickRejection.OFF_TARGET),
         (click.is_spent, ClickRejection.SPENT),
     )
     return next((reason for applies, reason in speaks if applies), None)
-
-
-def _is_address_spent(click: Click, rules: ClickRules) -> bool:
-    if not click.clicks_from_address:
-        return False
-    return click.clicks_from_address >= rules.max_per_address or click.address_share > rules.max_address_share

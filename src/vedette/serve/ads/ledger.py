@@ -22,6 +22,8 @@ from vedette.serve.ads.click_validity import Click, ClickRejection, ClickRules, 
 ZERO = Decimal("0.00")
 # Expected costs are held to a hundredth of a cent.
 _HELD_STEP = Decimal("0.0001")
+# The first digits of a visitor hash are those of its network.
+NETWORK_DIGITS = 8
 
 
 class EntryKind(StrEnum):
@@ -247,6 +249,7 @@ def settle_click(
     amount = min(showing.price, *(line.left for line in lines))
     budget = clicking.budget.budget
     own = [one for one in before if one.visitor == clicking.visitor] if clicking.visitor else []
+    of_network = sum((one.charged for one in before if _is_same_network(one.visitor, clicking.visitor)), ZERO)
     click = Click(
         known_token=True,
         clicked_before=showing.closed not in {"", EntryKind.LET_GO},
@@ -255,13 +258,16 @@ def settle_click(
         is_bot=clicking.is_bot,
         clicks_from_address=len(own),
         on_target=clicking.on_target,
-        address_share=sum((one.charged for one in own), amount) / budget if budget > 0 else ZERO,
+        network_share=(of_network + amount) / budget if of_network and budget > 0 else ZERO,
         is_spent=amount <= 0,
     )
     why_not = check_click(click, rules)
-    is_hostile = why_not is ClickRejection.SAME_ADDRESS and len(own) >= rules.max_per_address
-    refunds = tuple(one.token for one in own if is_hostile and one.charged)
+    refunds = tuple(one.token for one in own if why_not is ClickRejection.SAME_ADDRESS and one.charged)
     return Settlement(why_not, ZERO if why_not else amount, refunds)
+
+
+def _is_same_network(one: str, other: str) -> bool:
+    return bool(one) and one[:NETWORK_DIGITS] == other[:NETWORK_DIGITS]
 
 
 def apply_entry(balance: Balance, entry: Entry, released: Decimal) -> Balance:

@@ -14,7 +14,6 @@ RESEARCH_PREFIX = "research:"
 _NAMED: tuple[Callable[[], ScorePolicy], ...] = (PacedGreedy, BayesGreedy, BmixE)
 _RESEARCH: tuple[Callable[[], ScorePolicy], ...] = (Greedy, Msvv, Mix, Bmix, BmixT, BmixEt, LinearRates, TwoLevel)
 
-NAMED_AD_POLICIES = tuple(kind().name for kind in _NAMED)
 AD_POLICIES: Mapping[str, Callable[[], ScorePolicy]] = {
     **{kind().name: kind for kind in _NAMED},
     **{f"{RESEARCH_PREFIX}{kind().name}": kind for kind in _RESEARCH},

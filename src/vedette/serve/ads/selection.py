@@ -185,6 +185,10 @@ class AdSelection:
         """Return the estimated visibility of each slot, relative to the first."""
         return self._slots.factors
 
+    def use_policy(self, policy: ScorePolicy) -> None:
+        """Switch to another policy; it learns from the ledger at the next refresh."""
+        self._policy, self._memory, self._learned_s = policy, policy.start(None), float("-inf")
+
     def set_market(self, running: Sequence[RunningAd], payers: Mapping[str, PayerBudget]) -> None:
         """Set the running ads and the budgets of their payers."""
         self._catalog.set_ads(running)

@@ -52,15 +52,25 @@ class FoldedResults(NamedTuple):
         return dict(zip(self.rows.tolist(), self.similar.tolist(), strict=True))
 
 
-def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] | None = None) -> FoldedResults:
+# A copy is shown instead of the page that represents it if that matches much worse: pages that differ in numbers only
+# are copies, and the query may name the number of one of them.
+MIN_CANONICAL_SHARE = 0.67
+
+
+def fold_copies(
+    order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] | None = None, scores: Floats | None = None
+) -> FoldedResults:
     """Fold copies: keep one result row of each group, where its first was; group 0 has no copies.
 
-    That is its canonical row if it is among the results, else the first.
+    That is its canonical row if it is among the results and scores nearly as much as the first, else the first.
 
     >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
     FoldedResults(rows=array([2, 1, 3]), similar=array([1, 0, 0]))
     >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]), np.array([True, False, False, False]))
     FoldedResults(rows=array([0, 1, 3]), similar=array([1, 0, 0]))
+    >>> scores, is_canonical = np.array([2.0, 4.0, 7.0, 1.0]), np.array([True, False, False, False])
+    >>> fold_copies(np.array([2, 1, 0, 3]), np.array([7, 0, 7, 0]), is_canonical, scores).rows
+    array([2, 1, 3])
     """
     named = groups[order]
     # Pages without copies are separate groups.
@@ -70,28 +80,72 @@ def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] |
     rows = order[first[by_place]]
     if is_canonical is not None:
         chosen = {int(groups[row]): int(row) for row in reversed(order[is_canonical[order]].tolist())}
-        rows = np.array([chosen.get(int(groups[row]), row) if groups[row] else row for row in rows.tolist()], np.int64)
+        pairs = [(row, chosen.get(int(groups[row]), row) if groups[row] else row) for row in rows.tolist()]
+        rows = np.array([row if _matches_worse(scores, other, row) else other for row, other in pairs], np.int64)
     return FoldedResults(rows, counts[by_place] - 1)
 
 
-# An older release is shown if the newest matches far worse: its subject may be gone.
-MIN_NEWEST_SHARE = 0.6
+def _matches_worse(scores: Floats | None, row: int, other: int) -> bool:
+    return scores is not None and scores[row] < MIN_CANONICAL_SHARE * scores[other] and scores[other] > 0
 
 
-def find_newest(order: Ints, families: Ints, releases: Floats, scores: Floats) -> npt.NDArray[np.bool_]:
-    """Find which result of each family (one page of several releases) is the newest that matches about as well.
+# An older release is shown if the newest matches much worse: its subject may be gone. A manual that only grew matches
+# somewhat worse, since longer texts score less.
+MIN_NEWEST_SHARE = 0.67
 
-    >>> releases, scores = np.array([2.0, 3.0, 4.0]), np.array([9.0, 8.0, 1.0])
-    >>> find_newest(np.array([0, 1, 2]), np.array([7, 7, 7]), releases, scores)
-    array([False,  True, False])
+
+class FoldedVersions(NamedTuple):
+    """Result rows that are shown, in order, and the rows of other releases folded under each, newest first."""
+
+    rows: Ints
+    others: dict[int, tuple[int, ...]]
+
+
+def fold_versions(
+    order: Ints, families: Ints, releases: Floats, scores: Floats, is_named: npt.NDArray[np.bool_]
+) -> FoldedVersions:
+    """Fold releases of one page (a family): keep one row of each, where its first was.
+
+    That is the newest that matches nearly as well as the best, or the best of those that the query names.
+
+    >>> releases, scores = np.array([2.0, 3.0, 4.0]), np.array([9.0, 6.5, 1.0])
+    >>> families, order = np.array([7, 7, 7]), np.array([0, 1, 2])
+    >>> fold_versions(order, families, releases, scores, np.zeros(3, bool))
+    FoldedVersions(rows=array([1]), others={1: (2, 0)})
+    >>> fold_versions(order, families, releases, scores, releases == 2.0).rows
+    array([0])
     """
-    best: dict[int, float] = {}
-    newest: dict[int, int] = {}
+    members: dict[int, list[int]] = {}
+    family_of = families.tolist()
     for row in order.tolist():
-        family = int(families[row])
-        if scores[row] >= MIN_NEWEST_SHARE * best.setdefault(family, float(scores[row])):
-            chosen = newest.setdefault(family, row)
-            newest[family] = row if releases[row] > releases[chosen] else chosen
-    marks = np.zeros(len(families), np.bool_)
-    marks[list(newest.values())] = True
-    return marks
+        members.setdefault(family_of[row] or -1 - row, []).append(row)
+    rows, others = [], {}
+    for family in members.values():
+        chosen = family[0]
+        if len(family) > 1:
+            enough = MIN_NEWEST_SHARE * scores[chosen]
+            named = next((row for row in family if is_named[row]), None)
+            good = (row for row in family if scores[row] >= enough)
+            chosen = max(good, key=lambda row: releases[row], default=chosen) if named is None else named
+            rest = [row for row in family if row != chosen]
+            others[chosen] = tuple(sorted(rest, key=lambda row: -releases[row]))
+        rows.append(chosen)
+    return FoldedVersions(np.array(rows, np.int64), others)
+
+
+def join_families(families: Ints, releases: Floats, groups: Ints) -> Ints:
+    """Join families whose pages are copies of each other in different releases; group 0 has no copies.
+
+    >>> join_families(np.array([5, 6, 7]), np.array([2.0, 3.0, 3.0]), np.array([1, 1, 0])).tolist()
+    [5, 5, 7]
+    """
+    members: dict[int, list[int]] = {}
+    for row, group in enumerate(groups.tolist()):
+        if group:
+            members.setdefault(group, []).append(row)
+    joined, numbers = families.tolist(), releases.tolist()
+    for _, rows in sorted(members.items()):
+        if len({numbers[row] for row in rows}) > 1 and len(same := {joined[row] for row in rows}) > 1:
+            first = joined[rows[0]]
+            joined = [first if family in same else family for family in joined]
+    return np.array(joined, np.int64)

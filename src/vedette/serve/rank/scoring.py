@@ -9,92 +9,29 @@ often than by chance. Both are between 0 and 1, and the larger counts. Pages wit
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from vedette.policy import Floats, Ints
+from vedette.serve.rank.weights import QUESTION_WEIGHTS, WEIGHTS, WORD_WEIGHTS
 from vedette.timeutil import DAY_S
 
-# Word weights were fitted to known items of three real sites (``bench/known_item.py``, pages other than those it
-# measures): a logistic model that predicts the wanted page among candidates, then single weights up and down as long as
-# the mean reciprocal rank rose, none of them below zero, so that every match counts in favor of a page; rounded at the
-# end. Many features that help alone add nothing besides the others, and have no weight. Those below the line are
-# judgment calls: no known item shows whether a page is fresh or its site important. They decide what words leave open,
-# and a home page goes first when the query is the name of its site.
-
-
 # The ranking version recorded with each search; changes with the weights.
-POLICY = "linear/2"
-
-WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {
-        "title_exact": 3.5,
-        "title_is": 2.0,
-        "title_phrase": 3.5,
-        "headings_phrase": 1.2,
-        "headings_pairs": 1.2,
-        "anchors_exact": 0.5,
-        "anchors_pairs": 0.8,
-        "url_bm25": 2.3,
-        "body_has": 3.0,
-        "body_phrase": 0.3,
-        "body_pairs": 0.4,
-        "body_bm25": 0.3,
-        "body_near": 0.3,
-        "body_early": 1.0,
-        "anywhere": 6.0,
-        "outside": 0.7,
-        # ---
-        "home": 10.0,
-        "fresh": 3.0,
-        "importance": 0.2,
-        "host_importance": 0.1,
-        "popularity": 1.0,
-        "shallow": 0.2,
-        "spam": -2.0,
-        "favoured": 4.0,
-    }
-)
-
-
-# Questions of many words: fitted to judged collections (``make bench-relevance``) together with the long known items,
-# no weight below zero. No collection is evaluated with weights from its own judgments: see the bench.
-QUESTION_WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {key: WEIGHTS[key] for key in ("home", "fresh", "importance", "host_importance", "popularity", "shallow", "spam")}
-    | {
-        "favoured": WEIGHTS["favoured"],
-        "title_bm25": 1.4,
-        "headings_bm25": 0.8,
-        "url_bm25": 1.0,
-        "body_bm25": 3.7,
-        "title_coverage": 0.6,
-        "headings_coverage": 0.3,
-        "url_coverage": 1.0,
-        "title_phrase": 2.1,
-        "headings_phrase": 2.4,
-        "body_phrase": 0.8,
-        "title_pairs": 0.4,
-        "headings_pairs": 0.2,
-        "body_pairs": 1.1,
-        "title_exact": 1.4,
-        "title_is": 2.3,
-        "body_early": 0.7,
-        "anywhere": 2.2,
-        "outside": 2.9,
-    }
-)
+POLICY = "linear/4"
 # Up to this many words a query names a page; from this many on it is a question; in between it is interpolated.
-NAME_WORDS, QUESTION_WORDS = 4, 8
+NAME_WORDS, QUESTION_WORDS = 3, 6
 
 
 def blend_weights(words: int) -> Mapping[str, float]:
     """Return the weights for a query of this many words.
 
-    >>> blend_weights(2) == WEIGHTS, blend_weights(12) == QUESTION_WEIGHTS
-    (True, True)
+    >>> blend_weights(2) == WEIGHTS, blend_weights(12) == QUESTION_WEIGHTS, blend_weights(1) == WORD_WEIGHTS
+    (True, True, True)
     """
+    if words <= 1:
+        return WORD_WEIGHTS
     share = min(max((words - NAME_WORDS) / (QUESTION_WORDS - NAME_WORDS), 0.0), 1.0)
     if share in {0.0, 1.0}:
         return QUESTION_WEIGHTS if share else WEIGHTS
@@ -197,6 +134,7 @@ OTHER_REASONS = {
     "importance": "important pages link to it",
     "host_importance": "its site is important",
     "popularity": "people often choose it",
+    "feedback": "it shares words with other good results",
 }
 CAVEATS = {"spam": "though it looks a little like spam"}
 
@@ -214,7 +152,7 @@ def explain_rank(contributions: Mapping[str, float], words: str, covered: Mappin
     """
     total = sum(value for value in contributions.values() if value > 0)
     if total <= 0:
-        return "Here because nothing else matches better."
+        return "Shown because nothing else matches better."
     places = _top_places(contributions, total)
     whole = [PLACES[place] for place in places if covered.get(place, 0.0) >= FULL_COVERAGE]
     partly = [PLACES[place] for place in places if PLACES[place] not in whole]
@@ -234,11 +172,16 @@ def _top_places(contributions: Mapping[str, float], total: float) -> list[str]:
     """Return the fields (title, links, body ...) with the query's words, by contribution, heaviest first."""
     added = dict.fromkeys(PLACES, 0.0)
     for key, value in contributions.items():
-        place = key.partition("_")[0]
-        if place in added:
+        if value and (place := _get_place(key)) in added:
             added[place] += value
     loudest = sorted(added, key=lambda place: -added[place])[:MAX_PLACES]
     return [place for place in loudest if added[place] >= WORTH_SAYING * total]
+
+
+@cache
+def _get_place(key: str) -> str:
+    """Return the field that a feature is about, or its first word."""
+    return key.partition("_")[0]
 
 
 def _is_plural(places: list[str]) -> bool:

@@ -52,7 +52,7 @@ _START = {
     "revoked": "Edit it and have it approved again.",
     "its campaign is gone": "Submit it again in another campaign.",
     "its campaign is paused": "Resume the campaign.",
-    "not on these days": "Change the first or last day of the campaign.",
+    "not on these days": "Change the campaign's first or last day.",
     "shown": "",
 }
 
@@ -93,7 +93,7 @@ def _explain_match(query: str, found: AdSituation, _campaign: CampaignLine) -> t
 
 def _explain_reserve(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
     return (
-        f"Its bid of {found.standing.bid} is below {found.reserve}, the minimum price of a click here.",
+        f"Its bid of {found.standing.bid} is below {found.reserve}, the minimum price per click here.",
         f"Bid {found.reserve} or more.",
     )
 

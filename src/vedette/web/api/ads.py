@@ -75,7 +75,7 @@ _EXAMPLE = {
 
 _WHY_EXAMPLE = AdWhy(
     *(3, "red shoes", False),
-    reason="Its bid of 0.04 is below 0.05, the minimum price of a click here.",
+    reason="Its bid of 0.04 is below 0.05, the minimum price per click here.",
     advice="Bid 0.05 or more.",
     history="In the last 30 days 20 searches matched it, and it was shown 0 times.",
 )
@@ -149,7 +149,7 @@ def ad_api_routes(desk: AdService) -> list[Route]:
     async def explain_ad(request: Request) -> Response:
         given = parse_parameters(request.scope["query_string"], ("ad", "q", "key"))
         if not given.get("ad") or not given.get("q"):
-            raise ParameterError("q" if given.get("ad") else "ad", "Set ad to the number of an ad, and q to a query.")
+            raise ParameterError("q" if given.get("ad") else "ad", "Set ad to the number of an ad and q to a query.")
         number = parse_int(given, "ad", 0, 1, MAX_AD_NUMBER)
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
         told = await run_in_threadpool(desk.explain_ad, number, given.get("q", "")[:MAX_QUERY_LENGTH], whose)

@@ -38,11 +38,12 @@ class Health(Answer):
 
     status: Annotated[
         Literal["ok", "degraded", "failing"],
-        Meta(description="Degraded: searches are answered, but a process keeps failing, or the index is repaired."),
+        Meta(description="Degraded: searches are answered, but something needs attention, or the index is repaired."),
     ]
     pages: Count
     behind: Annotated[str, Meta(description="Why results may be incomplete or missing; empty if all is well.")]
     failing: Annotated[tuple[str, ...], Meta(description="Processes that keep failing, by role.")] = ()
+    over_limit: Annotated[int, Meta(description="Addresses and domains that reached the daily limit of requests.")] = 0
 
 
 def build_openapi(name: str, address: str, version: str, *, with_ads: bool = False) -> JsonSchema:

@@ -28,6 +28,7 @@ PARAMETER_PATTERNS = {
     "site": r"[^\x00-\x20\x7f/]{1,253}(?:/[^\x00-\x20\x7f]{0,500})?",
     "type": r"[A-Za-z0-9]{1,16}",
     "lang": r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})?",
+    "version": r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}",
 }
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -134,7 +135,7 @@ def _describe_field(name: str, kind: object) -> str:
     """Describe what is valid for a field of an API body, from its type."""
     schema = msgspec.json.schema(kind)
     if "maxLength" in schema:
-        return f"{name} must be a text of {schema.get('minLength', 0)} to {schema['maxLength']} characters."
+        return f"{name} must be a string of {schema.get('minLength', 0)} to {schema['maxLength']} characters."
     if "enum" in schema:
         return f"{name} must be one of {', '.join(schema['enum'])}."
     if schema.get("type") == "boolean":

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from math import isfinite
 
 from msgspec import to_builtins
+from msgspec.json import encode as encode_json
 from starlette.responses import Response
 
 from vedette.errors import CommandPending, StoreError, UsageError
@@ -24,13 +25,17 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     r"""Return an API response in JSON. Structs become objects; half a surrogate pair becomes a question mark.
 
-    ``msgspec.json.encode`` refuses the latter, and page titles may contain it.
+    ``msgspec.json.encode``, which is far faster, refuses the latter, and page titles may contain it.
 
     >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=to_builtins)
-    return Response(text.encode("utf-8", "replace"), status, dict(headers or {}), JSON_TYPE)
+    try:
+        body = encode_json(value)
+    except (UnicodeEncodeError, TypeError):
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=to_builtins)
+        body = text.encode("utf-8", "replace")
+    return Response(body, status, dict(headers or {}), JSON_TYPE)
 
 
 def error_response(

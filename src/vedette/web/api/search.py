@@ -1,4 +1,4 @@
-"""``/api/v1/search``, ``passages``, ``suggest`` and ``sites``: the search API and its OpenAPI description."""
+"""``/api/v1/search``, ``passages``, ``suggest``, ``instant`` and ``sites``: the search API and its description."""
 
 from time import perf_counter
 from typing import Annotated
@@ -34,9 +34,11 @@ from vedette.web.ports import SearchService
 from vedette.web.public.slates import SearchRecorder
 from vedette.web.public.visits import parse_visitor
 
-_SEARCH_PARAMETERS = ("q", "n", "page", "site", "type", "lang", "after", "before", "key")
-_PASSAGE_PARAMETERS = ("q", "n", "chars", "site", "type", "lang", "after", "before", "key")
+_FILTERS = ("site", "type", "lang", "version", "after", "before")
+_SEARCH_PARAMETERS = ("q", "n", "page", "explain", *_FILTERS, "key")
+_PASSAGE_PARAMETERS = ("q", "n", "chars", *_FILTERS, "key")
 _SUGGEST_PARAMETERS = ("q", "n", "site", "key")
+INSTANT, MAX_INSTANT, INSTANT_SUGGESTIONS, INSTANT_SNIPPET = 5, 10, 4, 120
 
 
 class ReasonJson(Answer):
@@ -60,6 +62,13 @@ class SectionJson(Answer):
     ]
 
 
+class VersionJson(Answer):
+    """The same page of another release."""
+
+    version: Annotated[str, Meta(description="The release, as in the URL; empty if the URL names none.")]
+    url: str
+
+
 class Result(Answer):
     """A page that was found."""
 
@@ -77,13 +86,15 @@ class Result(Answer):
     fetched_at: Annotated[Time, Meta(description="When it was last fetched.")]
     published_at: Annotated[Time | None, Meta(description="The date the page states.")]
     score: float
-    why: list[ReasonJson]
-    sentence: Annotated[str, Meta(description="The same as a sentence.")]
+    why: Annotated[list[ReasonJson], Meta(description="What its score consists of; empty without `explain=1`.")]
+    sentence: Annotated[str, Meta(description="The same as a sentence; empty without `explain=1`.")]
     note: Annotated[str, Meta(description="A note shown with the result, such as why it was moved.")]
     similar: Annotated[Count, Meta(description="Number of similar pages folded under it.")]
     versions: Annotated[Count, Meta(description="Number of other versions folded under it.")]
     cached_url: Annotated[str | None, Meta(description="URL of the cached copy.")]
     sections: Annotated[list[SectionJson], Meta(description="Sections that match best, best first; at most four.")]
+    version: Annotated[str, Meta(description="Its release, as in the URL; empty if the URL names none.")]
+    other_versions: Annotated[list[VersionJson], Meta(description="Other versions, newest first; at most eight.")]
 
 
 class SearchAnswer(Answer):
@@ -96,6 +107,10 @@ class SearchAnswer(Answer):
     notes: tuple[str, ...]
     did_you_mean: Annotated[str | None, Meta(description="Suggested spelling of the query.")]
     relaxed: tuple[str, ...]
+    corrected: Annotated[
+        str | None,
+        Meta(description="The query that was searched instead, if one of its words does not appear on any page."),
+    ]
     slate: Annotated[
         str | None, Meta(description="Token for reporting views and clicks; null if searches are not recorded.")
     ]
@@ -131,6 +146,30 @@ class SuggestAnswer(Answer):
     suggestions: tuple[str, ...]
 
 
+class InstantResult(Answer):
+    """A page that was found while typing."""
+
+    id: Annotated[int, Meta(description="ID of the page on this server.")]
+    url: Annotated[str, Meta(description="Its URL; that of a section if a heading matches.")]
+    title: str
+    heading: Annotated[str, Meta(description="Heading of the section; empty if the URL is that of the page.")]
+    snippet: Annotated[str, Meta(description="Excerpt of its text: plain text, never HTML.")]
+    site: Annotated[str, Meta(description="Its host.")]
+    cached_url: Annotated[str | None, Meta(description="URL of the cached copy.")]
+
+
+class InstantAnswer(Answer):
+    """Completions of a query that is being typed, and the first results for it."""
+
+    query: str
+    suggestions: tuple[str, ...]
+    results: list[InstantResult]
+    corrected: Annotated[
+        str | None,
+        Meta(description="The query that was searched instead, if one of its words does not appear on any page."),
+    ]
+
+
 class SiteCount(Answer):
     """A host and its number of pages in the index."""
 
@@ -145,7 +184,7 @@ class SitesAnswer(Answer):
     newest_at: Annotated[Time | None, Meta(description="When the latest page was fetched.")]
 
 
-SEARCH_SCHEMAS = (SearchAnswer, PassagesAnswer, SuggestAnswer, SitesAnswer)
+SEARCH_SCHEMAS = (SearchAnswer, PassagesAnswer, SuggestAnswer, InstantAnswer, SitesAnswer)
 SLATE_EXAMPLE = "q83vASNFZ4mrze8BI0VniQGb_J7aAHm2Zk0p8sXyTq4uWc1d"
 _EXAMPLE_TIME = "2026-01-31T09:26:53Z"
 _RESULT_EXAMPLE = Result(
@@ -167,8 +206,10 @@ _RESULT_EXAMPLE = Result(
     versions=2,
     cached_url="/cached/4711",
     sections=[SectionJson("Lag", "https://docs.example.org/ops/monitoring#lag", "The lag of each group.", ((4, 7),))],
+    version="3.0",
+    other_versions=[VersionJson("2.8", "https://docs.example.org/2.8/ops/monitoring")],
 )
-_SEARCH_EXAMPLE = SearchAnswer("consumer lag", 128, 6.2, [_RESULT_EXAMPLE], (), None, (), SLATE_EXAMPLE)
+_SEARCH_EXAMPLE = SearchAnswer("consumer lag", 128, 6.2, [_RESULT_EXAMPLE], (), None, (), None, SLATE_EXAMPLE)
 _PASSAGES_EXAMPLE = PassagesAnswer(
     "consumer lag",
     [
@@ -186,6 +227,22 @@ _PASSAGES_EXAMPLE = PassagesAnswer(
     (),
 )
 _SUGGEST_EXAMPLE = SuggestAnswer("consumer l", ("consumer lag", "consumer lag monitoring"))
+_INSTANT_EXAMPLE = InstantAnswer(
+    "consumer l",
+    ("consumer lag",),
+    [
+        InstantResult(
+            4711,
+            "https://docs.example.org/ops/monitoring#lag",
+            "Monitoring consumer lag",
+            "Lag",
+            "The lag of each group.",
+            "docs.example.org",
+            "/cached/4711",
+        )
+    ],
+    None,
+)
 _SITES_EXAMPLE = SitesAnswer([SiteCount("docs.example.org", 812)], _EXAMPLE_TIME)
 _DAY: JsonSchema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
 
@@ -193,7 +250,7 @@ _DAY: JsonSchema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""
 def describe_search_paths() -> JsonSchema:
     """Describe the paths of the search API for the OpenAPI description."""
     site = schema.pattern_schema(PARAMETER_PATTERNS["site"])
-    kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
+    kind, language, version = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang", "version"))
     words = f"The query, any text; only the first {MAX_QUERY_LENGTH} characters count."
     paging = f"Page of results; page times n can be at most {MAX_TOTAL_RESULTS}."
     query = schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True)
@@ -201,6 +258,7 @@ def describe_search_paths() -> JsonSchema:
         schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org/ops/"),
         schema.query_parameter("type", "Only this file type.", kind, "html"),
         schema.query_parameter("lang", "Only pages in this language.", language, "en"),
+        schema.query_parameter("version", "Only this release of a manual.", version, "2.8"),
         schema.query_parameter("after", "Only pages dated on or after this day (UTC).", _DAY, "2026-01-01"),
         schema.query_parameter("before", "Only pages dated before this day (UTC).", _DAY, "2026-02-01"),
     )
@@ -211,6 +269,7 @@ def describe_search_paths() -> JsonSchema:
         query,
         schema.query_parameter("n", "Number of results per page.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
         schema.query_parameter("page", paging, schema.integer_schema(1, MAX_TOTAL_RESULTS, 1)),
+        schema.query_parameter("explain", "1 explains the score of each result.", schema.integer_schema(0, 1, 0)),
         *filters,
     )
     longest = schema.integer_schema(MIN_PASSAGE_LENGTH, MAX_PASSAGE_LENGTH, DEFAULT_PASSAGE_LENGTH)
@@ -233,12 +292,21 @@ def describe_search_paths() -> JsonSchema:
             "site", "Only suggestions from this host, or this path on it.", site, "docs.example.org"
         ),
     )
+    instant = schema.describe_operation(
+        "instant",
+        "Search while typing",
+        _describe_found(_INSTANT_EXAMPLE),
+        schema.query_parameter("q", "The query typed so far.", schema.STRING, "consumer l", required=True),
+        schema.query_parameter("n", "Maximum number of results.", schema.integer_schema(1, MAX_INSTANT, INSTANT)),
+        schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org"),
+    )
     about = "List searchable hosts, largest first, at most 100"
     sites = schema.describe_operation("sites", about, _describe_found(_SITES_EXAMPLE))
     return {
         "/api/v1/search": {"get": search},
         "/api/v1/passages": {"get": passages},
         "/api/v1/suggest": {"get": suggest},
+        "/api/v1/instant": {"get": instant},
         "/api/v1/sites": {"get": sites},
     }
 
@@ -254,19 +322,20 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
     async def run_search(request: Request) -> Response:
         started_s = perf_counter()
         values = parse_parameters(request.scope["query_string"], _SEARCH_PARAMETERS)
-        slate = filter_results(search.search(_parse_search(values, request)), request.state.reader.sites)
+        wish = _parse_search(values, request)._replace(is_explained=parse_int(values, "explain", 0, 0, 1) == 1)
+        slate = filter_results(search.search(wish), request.state.reader.sites)
         took_s = perf_counter() - started_s
         token = recording.record_slate(slate, parse_visitor(request), "api", 1000 * took_s)
         # A response with a token belongs to one search, so it must not be shared.
         kept = {"cache-control": "private, no-store"} if token else {}
-        return json_response(slate_to_json(slate, values["q"], took_s, token), 200, kept)
+        return json_response(describe_slate(slate, values["q"], took_s, token), 200, kept)
 
     async def find_passages(request: Request) -> Response:
         started_s = perf_counter()
         values = parse_parameters(request.scope["query_string"], _PASSAGE_PARAMETERS)
         n = parse_int(values, "n", DEFAULT_PASSAGES, 1, MAX_PASSAGES)
         most = parse_int(values, "chars", DEFAULT_PASSAGE_LENGTH, MIN_PASSAGE_LENGTH, MAX_PASSAGE_LENGTH)
-        wish = _parse_search(values, request)._replace(snippet_length=most)
+        wish = _parse_search(values, request)._replace(snippet_length=most, is_explained=False)
         slate = filter_results(search.search(wish), request.state.reader.sites)
         recording.record_slate(slate, parse_visitor(request), "api", 1000 * (perf_counter() - started_s))
         found = [_describe_passage(each) for each in list_passages(slate.results, n)]
@@ -279,6 +348,18 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         found = search.suggest(typed, most, resolve_site(values, request.state.reader.sites), request.state.allowed)
         return json_response(SuggestAnswer(values["q"], found[:most]))
 
+    async def search_instantly(request: Request) -> Response:
+        values = parse_parameters(request.scope["query_string"], _SUGGEST_PARAMETERS)
+        typed = _parse_query(values)
+        n = parse_int(values, "n", INSTANT, 1, MAX_INSTANT)
+        site = resolve_site(values, request.state.reader.sites)
+        allowed = request.state.allowed
+        wish = SearchRequest(typed, n, site=site, allowed=allowed, snippet_length=INSTANT_SNIPPET, is_partial=True)
+        slate = filter_results(search.search(wish), request.state.reader.sites)
+        suggestions = search.suggest(typed, INSTANT_SUGGESTIONS, site, allowed)[:INSTANT_SUGGESTIONS]
+        results = [_describe_instant(each) for each in slate.results]
+        return json_response(InstantAnswer(values["q"], suggestions, results, slate.corrected or None))
+
     async def list_sites(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
         told = search.get_overview(request.state.allowed)
@@ -290,6 +371,7 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         Route("/api/v1/search", run_search),
         Route("/api/v1/passages", find_passages),
         Route("/api/v1/suggest", suggest),
+        Route("/api/v1/instant", search_instantly),
         Route("/api/v1/sites", list_sites),
     ]
 
@@ -313,6 +395,9 @@ def _parse_search(values: dict[str, str], request: Request) -> SearchRequest:
         language=parse_pattern(
             values, "lang", PARAMETER_PATTERNS["lang"], 'lang must be a language code, such as "en".'
         ).lower(),
+        version=parse_pattern(
+            values, "version", PARAMETER_PATTERNS["version"], 'version must be the name of a release, such as "2.8".'
+        ).lower(),
         after_s=parse_day_s(values, "after"),
         before_s=parse_day_s(values, "before"),
         allowed=request.state.allowed,
@@ -325,10 +410,16 @@ def _parse_query(values: dict[str, str]) -> str:
     return values["q"][:MAX_QUERY_LENGTH]
 
 
-def slate_to_json(slate: Slate, asked: str, took_s: float, token: str = "") -> dict[str, object]:
-    """Return search results as the API's JSON; with ``token``, views and clicks on them can be reported."""
+def slate_to_json(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
+    """Return search results as the API's JSON."""
+    told: dict[str, object] = to_builtins(describe_slate(slate, asked, took_s))
+    return told
+
+
+def describe_slate(slate: Slate, asked: str, took_s: float, token: str = "") -> SearchAnswer:
+    """Describe search results as the API does; with ``token``, views and clicks on them can be reported."""
     cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
-    answer = SearchAnswer(
+    return SearchAnswer(
         query=asked[:MAX_QUERY_LENGTH],
         total=slate.total,
         took_ms=round(1000 * took_s, 3),
@@ -336,10 +427,9 @@ def slate_to_json(slate: Slate, asked: str, took_s: float, token: str = "") -> d
         notes=slate.notes + (cut if len(asked) > MAX_QUERY_LENGTH else ()),
         did_you_mean=slate.suggestion or None,
         relaxed=slate.relaxed,
+        corrected=slate.corrected or None,
         slate=token or None,
     )
-    told: dict[str, object] = to_builtins(answer)
-    return told
 
 
 def _describe_result(result: SearchResult) -> Result:
@@ -367,7 +457,17 @@ def _describe_result(result: SearchResult) -> Result:
         sections=[
             SectionJson(each.heading, each.url, each.snippet.text, each.snippet.marks) for each in result.sections
         ],
+        version=result.version,
+        other_versions=[VersionJson(each.label, each.url) for each in result.other_versions],
     )
+
+
+def _describe_instant(result: SearchResult) -> InstantResult:
+    section = next(iter(result.sections), None)
+    is_best = section is not None and section.snippet == result.snippet and section.heading not in result.title
+    url, heading = (section.url, section.heading) if section is not None and is_best else (result.url, "")
+    copy = f"/cached/{result.id}" if result.has_copy else None
+    return InstantResult(result.id, url, result.title, heading, result.snippet.text, result.site, copy)
 
 
 def _describe_passage(passage: Passage) -> PassageJson:

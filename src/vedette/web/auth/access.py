@@ -84,7 +84,7 @@ def get_path(request: Request) -> str:
 def is_api_path(path: str) -> bool:
     """Check whether a path is the API's: errors are JSON there, and a key may be a parameter."""
     programs = {"/healthz", "/metrics", "/mcp", "/new.atom", "/indexnow"}
-    return path == "/api" or path.startswith(("/api/", "/push/")) or path in programs
+    return path == "/api" or path.startswith(("/api/", "/push/", "/observe/")) or path in programs
 
 
 class AccessControl:
@@ -208,7 +208,9 @@ def _parse_authority(origin: str) -> str:
 
 def _has_own_auth(path: str) -> bool:
     """Check whether a path has its own authentication instead of a key: a signature, a site's key, a sign-in."""
-    return path in {EVENTS_PATH, CONSOLE_PATH, "/indexnow"} or path.startswith((f"{CONSOLE_PATH}/", "/push/"))
+    return path in {EVENTS_PATH, CONSOLE_PATH, "/indexnow"} or path.startswith(
+        (f"{CONSOLE_PATH}/", "/push/", "/observe/")
+    )
 
 
 def _require_admin(found: Identity | Refusal, is_shown: bool) -> Identity | Refusal:  # noqa: FBT001 - one of two ways

@@ -38,7 +38,7 @@ def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
     if len(limits) == 1 and not site:
         return limits[0]
     raise ParameterError(
-        "site", f"This key is limited to {', '.join(limits)}: set site to one of these, or to a part of one."
+        "site", f"This key is limited to {', '.join(limits)}: set site to one of these or to a longer prefix."
     )
 
 
@@ -128,7 +128,9 @@ def create_key(
             raise UsageError(f"unknown scope {scope[:40]!r}: choose from {', '.join(SCOPES)}")
     for site in sites:
         if not _SITE.fullmatch(site):
-            raise UsageError('limit a key to hosts or paths in lower case, such as "docs.example.org/api/"')
+            raise UsageError(
+                f'{site[:100]!r} cannot limit a key: use a lowercase host or path, such as "docs.example.org/api/"'
+            )
     secret = KEY_PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
     return secret, Key(name, _hash_secret(secret), tuple(scopes), rate, created_s, None, tuple(sites))
 

@@ -43,6 +43,10 @@ class RateLimiter:
         self._store_bucket(reader, tokens - taken, now_s)
         return 0.0 if taken else (1 - tokens) * rate.per_s / rate.requests
 
+    def get_wait_s(self, reader: str, rate: Rate) -> float:
+        """Return the seconds until a user's rate limit bucket has a token; 0 if it has one now."""
+        return max(1 - self._refill_tokens(reader, rate, self._clock()), 0.0) * rate.per_s / rate.requests
+
     def _refill_tokens(self, reader: str, rate: Rate, now_s: float) -> float:
         left, then_s = self._buckets.get(reader, (float(rate.requests), now_s))
         return min(left + (now_s - then_s) * rate.requests / rate.per_s, float(rate.requests))
@@ -61,6 +65,22 @@ def hash_address(address: str, salt: bytes) -> str:
     True
     """
     return blake2b(to_network(address).encode("utf-8", "replace"), key=salt, digest_size=12).hexdigest()
+
+
+def to_neighborhood(address: str) -> str:
+    """Return the network of an address that one customer may have as a whole; a local address represents itself.
+
+    >>> to_neighborhood("2001:470:1:2::3"), to_neighborhood("::ffff:8.8.4.4"), to_neighborhood("10.0.0.1")
+    ('2001:470:1::/48', '8.8.4.0/24', '10.0.0.1')
+    """
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(known, ipaddress.IPv6Address):
+        known = known.ipv4_mapped or known
+    bits = 24 if known.version == 4 else 48
+    return str(ipaddress.ip_network((int(known), bits), strict=False)) if known.is_global else address
 
 
 def to_network(address: str) -> str:

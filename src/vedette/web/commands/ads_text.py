@@ -41,7 +41,7 @@ def parse_campaign(name: str, advertiser: str, budget: str, starts: str = "", en
     """
     first, last = parse_day(starts), parse_day(ends)
     if first and last and last < first:
-        raise UsageError(f"a campaign that starts on {first} cannot end on {last}: change one of the two")
+        raise UsageError(f"the campaign would end on {last}, before it starts on {first}: change one of the dates")
     return CampaignRow(parse_name(name), parse_name(advertiser), parse_amount(budget, "a budget"), first, last)
 
 
@@ -57,7 +57,7 @@ def parse_ad(
 ) -> AdRow:
     """Parse an ad's title, text, URL, bid and targets, as typed for a command; it waits for approval."""
     if not targets:
-        raise UsageError("add at least one phrase that the ad is shown for")
+        raise UsageError("add at least one phrase for which the ad should be shown")
     if max(len(targets), len(negatives)) > MAX_PHRASES:
         raise UsageError(f"an ad can have at most {MAX_PHRASES} phrases and {MAX_PHRASES} negative phrases")
     return AdRow(
@@ -98,7 +98,7 @@ def _parse_targets(targets: Sequence[AdTarget]) -> tuple[AdTarget, ...]:
     for way, typed, typed_bid in targets:
         phrase, bid = parse_phrase(typed), parse_amount(typed_bid, "a bid") if typed_bid else ""
         if bids.setdefault(phrase, bid) != bid:
-            raise UsageError(f'the phrase "{phrase}" has two bids: keep one')
+            raise UsageError(f'the phrase "{phrase}" has two bids: keep only one')
         found.setdefault((way, phrase), AdTarget(MatchType(way).value, phrase, bid))
     return tuple(found.values())
 
@@ -115,7 +115,7 @@ def parse_amount(text: str, what: str) -> str:
     except InvalidOperation:
         amount = None
     if amount is None or not CENT <= amount <= MAX_AMOUNT:
-        raise UsageError(f"{what} must be from {CENT} to {MAX_AMOUNT}, such as 2.50")
+        raise UsageError(f"{what} must be between {CENT} and {MAX_AMOUNT}, for example 2.50")
     return str(amount.quantize(CENT))
 
 
@@ -141,7 +141,7 @@ def parse_landing_url(text: str) -> str:
     """Parse the typed landing URL of an ad, and refuse private addresses as far as the URL shows them."""
     text = text.strip()
     if not text or len(text) > MAX_URL:
-        raise UsageError(f"an ad URL must have 1 to {MAX_URL} characters")
+        raise UsageError(f"an ad URL must be 1 to {MAX_URL} characters long")
     if "://" in text and not text.lower().startswith(("http://", "https://")):
         raise UsageError("an ad must link to an http(s) URL, such as https://example.org/offers")
     if "@" in text.partition("://")[2].partition("/")[0]:
@@ -157,7 +157,8 @@ def parse_name(text: str) -> str:
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError(
-            "names of advertisers and campaigns can have up to 64 letters, digits and -._ , such as spring-sale"
+            "advertiser and campaign names can have up to 64 letters, digits, dashes, dots and underscores, for "
+            "example spring-sale"
         )
     return name
 
@@ -168,17 +169,17 @@ def parse_day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError:
-        raise UsageError(f"{text[:40]!r} is not a date; example: 2026-01-31") from None
+        raise UsageError(f"{text[:40]!r} is not a date: use YYYY-MM-DD, for example 2026-01-31") from None
 
 
 def parse_title(text: str) -> str:
     """Parse the typed title of an ad."""
-    return _parse_line(text, "the title", MAX_TITLE)
+    return _parse_line(text, "an ad's title", MAX_TITLE)
 
 
 def parse_text(text: str) -> str:
     """Parse the typed text of an ad."""
-    return _parse_line(text, "the text", MAX_TEXT)
+    return _parse_line(text, "an ad's text", MAX_TEXT)
 
 
 def _parse_line(text: str, what: str, longest: int) -> str:
@@ -188,11 +189,11 @@ def _parse_line(text: str, what: str, longest: int) -> str:
     """
     line = " ".join(text.split())
     if not 1 <= len(line) <= longest:
-        raise UsageError(f"{what} of an ad must have 1 to {longest} characters")
+        raise UsageError(f"{what} must be 1 to {longest} characters long")
     if not line.isprintable():
-        raise UsageError(f"{what} of an ad contains an invisible character: remove it")
+        raise UsageError(f"{what} contains an invisible character: remove it")
     if "<" in line or ">" in line:
-        raise UsageError(f"{what} of an ad must be plain text: remove < and >")
+        raise UsageError(f"{what} must be plain text: remove < and >")
     return line
 
 

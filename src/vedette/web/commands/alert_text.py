@@ -31,9 +31,9 @@ def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", 
         parse_reader(reader),
     )
     if not row.place and not row.query:
-        raise UsageError("say what to watch: a site, a path on it, or a query; * means everything")
+        raise UsageError("specify what to watch: a site, a path on it, or a query; * matches everything")
     if row.reader and not row.webhook:
-        raise UsageError("a reader applies to a webhook only: feeds and the API check who reads them")
+        raise UsageError("only a webhook can have a reader; feeds and the API check the signed-in user instead")
     return row
 
 
@@ -41,7 +41,9 @@ def parse_name(text: str) -> str:
     """Parse the typed name of an alert, which must fit into a URL."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
-        raise UsageError("a watch name can have up to 64 letters, digits and -._ , such as harbour-news")
+        raise UsageError(
+            "a watch name can have up to 64 letters, digits, dashes, dots and underscores, for example harbor-news"
+        )
     return name
 
 
@@ -51,7 +53,7 @@ def parse_place(text: str) -> str:
     if text in {"", _EVERYWHERE}:
         return text
     if len(text) > MAX_URL_LENGTH:
-        raise UsageError(f"a place can be at most {MAX_URL_LENGTH} characters long")
+        raise UsageError(f"a host or path can be at most {MAX_URL_LENGTH} characters long")
     url = read_site(text).start
     authority = str(origin_of(url)).partition("://")[2]
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]

@@ -177,6 +177,30 @@ class RetryFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class AddObserver:
+    """A command that enrols a remote observer; it gets the credentials of ``secret_sites``, by their start."""
+
+    name: str
+    secret_sites: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeObserver:
+    """A command that revokes a remote observer; home fetches from its hosts again."""
+
+    name: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AssignHosts:
+    """A command that assigns hosts to a remote observer, or to home (empty)."""
+
+    hosts: tuple[str, ...]
+    observer: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceToken:
     """A command that replaces the operator's token by one with this digest, and signs everyone out."""
 
@@ -213,6 +237,9 @@ Command = (
     | RemoveAlert
     | FetchNow
     | RetryFailed
+    | AddObserver
+    | RevokeObserver
+    | AssignHosts
     | ReplaceToken
     | LogSignIn
     | Undo
@@ -245,6 +272,9 @@ _COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
     "remove_watch": RemoveAlert,
     "fetch_now": FetchNow,
     "retry_failed": RetryFailed,
+    "add_observer": AddObserver,
+    "revoke_observer": RevokeObserver,
+    "assign_hosts": AssignHosts,
     "replace_token": ReplaceToken,
     "log_sign_in": LogSignIn,
     "undo": Undo,

@@ -184,15 +184,17 @@ def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     A key must not make the crawler send this machine's secrets to a host chosen by its holder.
     """
     if "secrets" in settings:
-        raise ParameterError("settings", "Set credentials in the console or on the command line, not with a key.")
+        raise ParameterError(
+            "settings", "Credentials can be set only in the console or on the command line, not with a key."
+        )
     return settings
 
 
 def _parse_rule(body: _Rule) -> Rule:
     if not body.query and body.kind in QUERY_RULE_KINDS:
-        raise ParameterError("query", f"query must be a text of 1 to {MAX_TEXT_LENGTH} characters.")
+        raise ParameterError("query", f"query must be a string of 1 to {MAX_TEXT_LENGTH} characters.")
     if body.query and body.kind not in QUERY_RULE_KINDS:
-        raise ParameterError("query", f"A rule of kind {body.kind} applies to all queries: leave out query.")
+        raise ParameterError("query", f"{body.kind} rules apply to all queries: omit query.")
     with _errors_in("value"):
         return parse_rule(body.kind, body.query, body.value)
 
@@ -259,7 +261,7 @@ class Holdings(NamedTuple):
 _MONEY: Final = "Money as text, such as 2.50, so that it stays exact."
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=_NOT_BLANK)]
 Budget = Annotated[Text, Meta(description=f"Maximum spend per day. {_MONEY}")]
-Bid = Annotated[Text, Meta(description=f"Maximum price of a click. {_MONEY}")]
+Bid = Annotated[Text, Meta(description=f"Maximum price per click. {_MONEY}")]
 Day = Annotated[
     OptionalText, Meta(description="A date in the operator's time zone, such as 2026-01-31; empty for no limit.")
 ]
@@ -274,7 +276,7 @@ class Target(_Body):
 
     way: Literal["exact", "phrase", "broad"]
     phrase: Phrase
-    bid: Annotated[OptionalText, Meta(description=f"Maximum price of a click for this phrase. {_MONEY}")] = ""
+    bid: Annotated[OptionalText, Meta(description=f"Maximum price per click for this phrase. {_MONEY}")] = ""
 
 
 Targets = Annotated[
@@ -345,7 +347,7 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
     before = held.campaigns.get(new.name, new)
     whose = _get_given(body.advertiser, before.advertiser)
     if held.advertiser and whose != held.advertiser:
-        raise ParameterError("advertiser", "This key controls its own advertiser's campaigns only.")
+        raise ParameterError("advertiser", "This key can manage only its own advertiser's campaigns.")
     budget = _get_given(body.budget, before.budget)
     if not budget:
         raise ParameterError("budget", "Set budget to the maximum spend per day, such as 2.50.")
@@ -430,7 +432,7 @@ def parse_ad_command(body: object, held: Holdings) -> AdCommand:
     if not isinstance(body, dict):
         raise ParameterError("", 'Send a JSON object, such as {"order": "revoke_ad", "ad": 3}.')
     if held.advertiser and body.get("order") in ADMIN_COMMANDS:
-        raise ParameterError("order", "Only the operator can do this: ads wait for approval.")
+        raise ParameterError("order", "Only the operator can approve ads or change advertisers.")
     names = (name for name in _AD_COMMANDS if not held.advertiser or name not in ADMIN_COMMANDS)
     kind, build = _AD_COMMANDS[_parse_order(body, names)]
     return build(parse_struct(kind, body, "order"), held)

@@ -47,7 +47,7 @@ def parse_web_url(text: str) -> str:
     """Parse a URL that a person typed for a rule or command; a host with a path is enough."""
     url = resolve(text, None) if "://" in text else read_site(text).start
     if url is None:
-        raise UsageError(f'"{text[:100]}" is not an http(s) URL; example: https://example.org/a')
+        raise UsageError(f'"{text[:100]}" is not an http(s) URL; use a full URL, for example https://example.org/a')
     return url
 
 
@@ -76,7 +76,7 @@ def format_rules(rules: Iterable[Rule]) -> str:
 def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
     """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the line and what to write."""
     if len(text) > MAX_BYTES:
-        raise UsageError(f"{source}: larger than {format_size(MAX_BYTES)}, so it cannot be a list of rules")
+        raise UsageError(f"{source}: too large for a list of rules (the maximum is {format_size(MAX_BYTES)})")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -132,7 +132,7 @@ def _parse_domain(text: str) -> str:
     """Parse the domain of a rule: a host name that covers itself and all names that end with it."""
     host = origin_of(read_site(text.strip().removeprefix("*.")).start).host
     if "." not in host and host != "localhost":
-        raise UsageError(f"{text[:100]!r} is not a domain; example: example.org")
+        raise UsageError(f"{text[:100]!r} is not a domain; use a domain name, for example example.org")
     return host
 
 
@@ -140,7 +140,7 @@ def _fold_query(text: str) -> str:
     """Fold the query of a rule into words, as queries are compared."""
     folded = " ".join(split_words(text[:MAX_QUERY_LENGTH]))
     if not folded:
-        raise UsageError(f"{text[:100]!r} contains no word: enter at least one")
+        raise UsageError(f"{text[:100]!r} contains no words: enter at least one")
     return folded
 
 

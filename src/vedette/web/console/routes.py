@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from vedette.web.ads.ports import AdService
 from vedette.web.auth.access import CONSOLE_PATH, AccessControl
 from vedette.web.console.admin.activity import ActivityPage
+from vedette.web.console.admin.cluster import ClusterPage
 from vedette.web.console.admin.guard import HOME_URL, SessionGuard
 from vedette.web.console.admin.lab_reports import LabPages
 from vedette.web.console.admin.storage import StoragePage
@@ -20,6 +22,7 @@ from vedette.web.console.alerts.alerts import AlertsPage
 from vedette.web.console.crawl.add_site import AddSitePages
 from vedette.web.console.crawl.budget import BudgetPage
 from vedette.web.console.crawl.discovery import DiscoveryPage
+from vedette.web.console.crawl.observers import ObserversPage
 from vedette.web.console.crawl.overview import OverviewPage
 from vedette.web.console.crawl.push import PushPage
 from vedette.web.console.crawl.queue import LiveStreams, QueuePage
@@ -29,6 +32,7 @@ from vedette.web.console.crawl.unlisted_hosts import UnlistedHostsPage
 from vedette.web.console.crawl.url_list import UrlListPage
 from vedette.web.console.explain.page import ExplainPage
 from vedette.web.console.ports.alerts import NO_ALERTS, AlertService
+from vedette.web.console.ports.cluster import ClusterService
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ports.sites import AdminService, SiteService
@@ -37,6 +41,7 @@ from vedette.web.console.search.ranking import RankingPage
 from vedette.web.console.search.rules import RulesPage
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.time_series import SeriesExport
+from vedette.web.observers.ports import ObserverService
 from vedette.web.ports import SearchService
 from vedette.web.push.ports import PushService
 from vedette.web.rendering import Branding
@@ -53,13 +58,19 @@ class ConsoleServices(NamedTuple):
     alerts: AlertService = NO_ALERTS
     push: PushService | None = None
     ads: AdService | None = None
+    cluster: ClusterService | None = None
+    get_gap: Callable[[], str] = str
+    observers: ObserverService | None = None
 
 
 def console_routes(
     parts: ConsoleServices, look: Branding, access: AccessControl, search: SearchService, clock: Callable[[], float]
 ) -> list[BaseRoute]:
     """Return the console's routes, mounted under ``/console`` behind the session guard."""
-    shell = ConsoleShell(parts.admin, look, access, search.now_s, parts.reports, parts.ads is not None)
+    shows = frozenset(name for name, part in (("sponsored", parts.ads), ("cluster", parts.cluster)) if part is not None)
+    shell = ConsoleShell(parts.admin, look, access, search.now_s, parts.reports, shows, parts.get_gap)
+    if parts.observers is not None:
+        shell = replace(shell, has_observers=parts.observers.has_any)
     pages = Router(list_routes(shell, parts, search), redirect_slashes=False)
     return [
         Route(CONSOLE_PATH, _redirect_home),
@@ -104,6 +115,7 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
         Route("/refresh", refresh.show),
         Route("/refresh/set", refresh.change_settings, methods=["POST"]),
         Route("/budget", BudgetPage(shell, monitoring).show),
+        *([Route("/observers", ObserversPage(shell, parts.observers).show)] if parts.observers else ()),
         *([Route("/push", PushPage(shell, parts.push).show)] if parts.push else ()),
         Route("/explain", explain.show),
         Route("/explain/fetch", explain.fetch_now, methods=["POST"]),
@@ -122,8 +134,9 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
         Route("/watches/remove", alerts.remove, methods=["POST"]),
         Route("/watches/test", alerts.send_test, methods=["POST"]),
         # ads
-        *(_list_ad_routes(shell, parts.ads, wall_clock) if parts.ads else ()),
+        *(_list_ad_routes(shell, parts.ads, monitoring, wall_clock) if parts.ads else ()),
         # admin
+        *([Route("/cluster", ClusterPage(shell, parts.cluster).show)] if parts.cluster else ()),
         Route("/storage", StoragePage(shell, monitoring).show),
         Route("/lab", lab.show_list),
         Route("/lab/{name}", lab.show_report),
@@ -133,10 +146,13 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
     ]
 
 
-def _list_ad_routes(shell: ConsoleShell, ads: AdService, wall_clock: Callable[[], float]) -> list[BaseRoute]:
-    page, forms = AdsPage(shell, ads, wall_clock), AdForms(shell, ads)
+def _list_ad_routes(
+    shell: ConsoleShell, ads: AdService, monitoring: Monitoring, wall_clock: Callable[[], float]
+) -> list[BaseRoute]:
+    page, forms = AdsPage(shell, ads, monitoring, wall_clock), AdForms(shell, ads)
     return [
         Route("/sponsored", page.show),
+        Route("/sponsored/set", page.change_settings, methods=["POST"]),
         Route("/sponsored/why", page.explain_ad),
         Route("/sponsored/judge", page.review_ad, methods=["POST"]),
         Route("/sponsored/pause", page.pause_campaign, methods=["POST"]),

@@ -263,6 +263,7 @@ class SearchTools:
         self.recording.record_slate(slate, asker.visit, "mcp", 1000 * (perf_counter() - started_s))
         cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
         notes = slate.notes + (cut if len(values["query"]) > MAX_QUERY_LENGTH else ())
+        notes += (slate.correction_note,) if slate.corrected else ()
         told: dict[str, object] = {
             "total": slate.total,
             "results": [_result_to_json(each) for each in slate.results],
@@ -350,12 +351,12 @@ def _to_text(name: str, value: object) -> str:
         return _replace_surrogates(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MAX_NUMBER:
         return str(int(value)) if value == int(value) else str(value)
-    raise ParameterError(name, f"{name} must be a text or a number.")
+    raise ParameterError(name, f"{name} must be a string or a number.")
 
 
 def _parse_search(values: Mapping[str, str], asker: Caller) -> SearchRequest:
     if "query" not in values:
-        raise ParameterError("query", "Set query to what you search for.")
+        raise ParameterError("query", "Set query to the words to search for.")
     n = parse_int(values, "n", DEFAULT_RESULTS, 1, MAX_TOOL_RESULTS)
     return SearchRequest(
         query=values["query"][:MAX_QUERY_LENGTH],

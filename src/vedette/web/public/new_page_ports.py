@@ -9,7 +9,9 @@ from vedette.model import origin_of
 from vedette.web.api.responses import format_iso_time
 from vedette.web.api.schema import Answer, Time
 
-Cursor = Annotated[str, Meta(pattern="^[0-9]{1,15}$")]
+# On one machine a few digits; in a cluster, the positions in all of its shards.
+MAX_CURSOR_DIGITS = 4000
+Cursor = Annotated[str, Meta(pattern=f"^[0-9]{{1,{MAX_CURSOR_DIGITS}}}$")]
 
 
 class ItemBatch(NamedTuple):
@@ -34,8 +36,8 @@ class NewPages(Protocol):
     def has_alert(self, name: str) -> bool:
         """Check whether there is an alert of this name on new pages."""
 
-    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """Return the new pages after a cursor, oldest first."""
+    def list_after(self, cursor: int | None, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
+        """Return the new pages after a cursor, oldest first; None is the end, after which there are none yet."""
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
         """Return the latest new pages, newest first; with ``before`` those before it, and ``cursor`` likewise."""
@@ -47,8 +49,8 @@ class _NoNewPages:
     def has_alert(self, name: str) -> bool:  # noqa: ARG002 - the port's
         return False
 
-    def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:  # noqa: ARG002 - the port's
-        return ItemBatch(cursor=cursor)
+    def list_after(self, cursor: int | None, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:  # noqa: ARG002 - the port's
+        return ItemBatch(cursor=cursor or 0)
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:  # noqa: ARG002 - the port's
         return ItemBatch()

@@ -22,6 +22,7 @@ from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.keys import is_covered
 from vedette.web.formatting import age
 from vedette.web.public.new_page_ports import (
+    MAX_CURSOR_DIGITS,
     Cursor,
     FoundVia,
     ItemBatch,
@@ -38,7 +39,6 @@ ALERT_NAME_PATTERN = r"[a-z0-9][a-z0-9._-]{0,63}"
 MAX_ITEMS = 100
 FEED_ITEMS = 50
 PAGE_ITEMS = 30
-MAX_CURSOR = 10**15 - 1
 _BAD_ALERT = "watch must be the name of a watch: letters, digits and -._ ."
 _BAD_CURSOR = "since must be a cursor from an earlier response."
 _NO_ALERT = "There is no watch with this name."
@@ -57,9 +57,9 @@ class NewAnswer(Answer):
 
 _EXAMPLE = NewItem(
     cursor="4711",
-    url="https://docs.example.org/2026/01/harbour",
-    title="The harbour opens again",
-    snippet="Ships may enter the harbour from Monday on.",
+    url="https://docs.example.org/2026/01/harbor",
+    title="The harbor opens again",
+    snippet="Ships may enter the harbor again from Monday.",
     site="docs.example.org",
     first_seen_at="2026-01-31T09:26:53Z",
     found_via=FoundVia("feed", "https://docs.example.org/feed.xml"),
@@ -74,7 +74,7 @@ def describe_new_paths() -> JsonSchema:
     """Describe the paths of new pages for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "404", "429", "500")
     watch = schema.query_parameter(
-        "watch", "Only pages that match this watch.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbour"
+        "watch", "Only pages that match this watch.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbor"
     )
     found = schema.describe_answer("New pages, oldest first.", NewAnswer([_EXAMPLE], "4711", more=False, missed=False))
     new = schema.describe_operation(
@@ -175,7 +175,7 @@ class _NewPageHandlers:
                 await run_in_threadpool(self.new_pages.list_after, since, most, watch, allowed), request
             )
         # The end is read first: pages that arrive meanwhile are left to the next request.
-        end = (await run_in_threadpool(self.new_pages.list_after, MAX_CURSOR, 1, watch, allowed)).cursor
+        end = (await run_in_threadpool(self.new_pages.list_after, None, 1, watch, allowed)).cursor
         latest = _filter_covered(
             await run_in_threadpool(self.new_pages.list_latest, most, watch, allowed, end + 1), request
         )
@@ -191,7 +191,7 @@ def _filter_covered(batch: ItemBatch, request: Request) -> ItemBatch:
 def _parse_cursor(text: str, name: str, words: str) -> int | None:
     if not text:
         return None
-    if not re.fullmatch(r"[0-9]{1,15}", text):
+    if not re.fullmatch(f"[0-9]{{1,{MAX_CURSOR_DIGITS}}}", text):
         raise ParameterError(name, words)
     return int(text)
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from vedette.serve.slate import Slate
 from vedette.web.formatting import build_score_rows
 from vedette.web.ports import IndexOverview, SearchService
 from vedette.web.public.ads import NO_ADS, AdLinks
@@ -36,9 +37,12 @@ def page_routes(
     recording: SearchRecorder | None = None,
     trials: TrialQuota | None = None,
     sponsored: AdLinks = NO_ADS,
+    *,
+    has_answers: bool = False,
 ) -> list[Route]:
     """Return the routes of all public pages. ``request.state.allowed`` has the private sites the user may see."""
-    pages = _PublicPages(search, look, recording or create_null_recorder(), trials or TrialQuota(), sponsored)
+    recorder, quota = recording or create_null_recorder(), trials or TrialQuota()
+    pages = _PublicPages(search, look, recorder, quota, sponsored, has_answers)
     return [
         Route("/", pages.show_start),
         Route("/search", pages.show_results),
@@ -61,6 +65,7 @@ class _PublicPages:
     recording: SearchRecorder
     trials: TrialQuota
     ads: AdLinks
+    has_answers: bool
 
     async def show_start(self, asked: Request) -> Response:
         """Show the start page: the search field, and how much is indexed."""
@@ -99,6 +104,7 @@ class _PublicPages:
             token=token,
             # Beside the results, never among them, and only on the first page.
             ads=self.ads.choose_ads(view.query, visit) if view.page == 1 else (),
+            answer_url=self._build_answer_url(view, slate),
             known=known,
             choices=build_choices(view, known),
             numbers=list_page_numbers(view.page, slate.total, len(slate.results)),
@@ -139,8 +145,14 @@ class _PublicPages:
 
     async def show_privacy(self, asked: Request) -> Response:
         """Show the privacy page: what is stored about people who search, and under which visitor hash."""
-        told = {"keep_days": self.recording.keep_days, "mark": self.recording.hash_visitor(parse_visitor(asked))}
+        mark = self.recording.hash_visitor(parse_visitor(asked))
+        told = {"keep_days": self.recording.keep_days, "mark": mark, "has_answers": self.has_answers}
         return self._render("privacy.html", asked, query="", **self._build_contact(), **told)
+
+    def _build_answer_url(self, view: ResultsQuery, slate: Slate) -> str:
+        """Build the URL of the answer beside the first page of results; empty if there is none."""
+        is_shown = self.has_answers and view.page == 1 and view.query and slate.results
+        return f"/answer{view.address.removeprefix('/search')}" if is_shown else ""
 
     def _build_contact(self) -> dict[str, str]:
         contact = self.branding.contact()
@@ -169,7 +181,7 @@ def _get_allowed_sites(asked: Request) -> tuple[str, ...]:
 
 
 def _build_contact_link(contact: str) -> str:
-    """Build the link to the operator's contact, a page or an e-mail address; empty if none is set."""
+    """Build the link to the operator's contact, a page or an email address; empty if none is set."""
     if not contact or contact.startswith(("http://", "https://")):
         return contact
     return f"mailto:{contact}"

@@ -13,10 +13,11 @@ from starlette.requests import Request
 
 from vedette.learn.bot_filter import check_request
 from vedette.learn.clicks.off_policy import RELEVANCE_ONLY, WITH_TRIALS, assign_group
+from vedette.serve.ads.ledger import NETWORK_DIGITS
 from vedette.serve.rank.reranking import UNPROVEN
 from vedette.serve.slate import DEFAULT_AUDIENCE, Audience, Slate
 from vedette.web.auth.access import Identity
-from vedette.web.auth.rate_limits import to_network
+from vedette.web.auth.rate_limits import to_neighborhood, to_network
 
 # One visitor in ten, by the hash of the day, gets the order without anything learned, and one gets it without trials:
 # others are compared with them (``learn.clicks.off_policy``).
@@ -96,3 +97,14 @@ def hash_visitor(visit: Visitor, salt: bytes) -> str:
     parts = ("name", visit.name) if visit.name else ("network", to_network(visit.address), visit.agent)
     told = "\0".join(parts).encode("utf-8", "replace")
     return blake2b(told, key=salt, digest_size=HASH_BYTES).hexdigest()
+
+
+def hash_clicker(address: str, salt: bytes) -> str:
+    """Return the visitor hash for ads: of the address alone, since a browser's name can be forged, and its network.
+
+    >>> one, other = (hash_clicker(f"8.8.4.{last}", b"monday") for last in (1, 2))
+    >>> one == other, one[:NETWORK_DIGITS] == other[:NETWORK_DIGITS]
+    (False, True)
+    """
+    own, network = (hash_visitor(Visitor(each), salt) for each in (address, to_neighborhood(address)))
+    return network[:NETWORK_DIGITS] + own[NETWORK_DIGITS:]

@@ -126,8 +126,8 @@ def _describe_hub_calls() -> JsonSchema:
         for name in ("mode", "topic", "challenge", "lease_seconds", "reason")
     )
     verified = {
-        "200": schema.describe_text("It was intended: the challenge."),
-        "404": schema.describe_text("It was not intended."),
+        "200": schema.describe_text("The subscription was requested; the response is the challenge."),
+        "404": schema.describe_text("The subscription was not requested."),
     }
     delivered = {
         "202": schema.describe_text("Accepted; it may still be ignored."),

@@ -23,7 +23,7 @@ if (script) {
   sheet.replaceSync(`
     :host { display: block; max-width: 32rem; font: 15px/1.5 system-ui, sans-serif; }
     form { display: flex; gap: 8px; }
-    label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+    label, .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     .typing { position: relative; flex: 1; min-width: 0; }
     input, button { box-sizing: border-box; height: 40px; padding: 0 12px; font: inherit; color: CanvasText; background: Canvas; border: 1px solid GrayText; border-radius: 6px; }
     input { width: 100%; }
@@ -32,6 +32,8 @@ if (script) {
     .suggestions { position: absolute; z-index: 1000; inset: 44px 0 auto; margin: 0; padding: 4px 0; list-style: none; color: CanvasText; background: Canvas; border: 1px solid GrayText; border-radius: 6px; }
     .suggestions[hidden] { display: none; }
     li { padding: 8px 12px; cursor: pointer; overflow-wrap: anywhere; }
+    .host { display: block; font-size: 12px; opacity: .75; }
+    li.page { border-top: 1px solid color-mix(in srgb, GrayText 30%, Canvas); }
     li:hover, li[aria-selected="true"] { color: HighlightText; background: Highlight; }
   `);
   inside.adoptedStyleSheets = [sheet];
@@ -40,7 +42,7 @@ if (script) {
 
   offerSuggestions(field, async (typed, signal) => {
     const asked = new URLSearchParams(site ? { q: typed, site } : { q: typed });
-    const answer = await fetch(origin + "/api/v1/suggest?" + asked, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
-    return answer.ok ? (await answer.json()).suggestions : [];
-  }, () => form.requestSubmit());
+    const answer = await fetch(origin + "/api/v1/instant?" + asked, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
+    return answer.ok ? answer.json() : {};
+  }, (page) => (/^https?:/i.test(page.url) ? page.url : ""), () => form.requestSubmit());
 }

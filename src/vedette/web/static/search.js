@@ -1,4 +1,4 @@
-// What makes the pages quicker: suggestions, keys, filters that apply at once, and the switch between dark and light.
+// What makes the pages quicker: results while typing, keys, filters that apply at once, and the switch between dark and light.
 {
   const root = document.documentElement;
   const field = document.getElementById("q");
@@ -9,10 +9,14 @@
     const ask = async (typed, signal) => {
       const site = document.querySelector("select[name=site]")?.value || "";
       const asked = new URLSearchParams(site ? { q: typed, site } : { q: typed });
-      const answer = await fetch("/api/v1/suggest?" + asked, { signal });
-      return answer.ok ? (await answer.json()).suggestions : [];
+      const answer = await fetch("/api/v1/instant?" + asked, { signal });
+      return answer.ok ? answer.json() : {};
     };
-    offerSuggestions(field, ask, () => form.requestSubmit());
+    const link = (page) => {
+      const made = form.hasAttribute("data-demo") && page.cached_url && /^[^/]*\/\/[^/]*\.test(\/|$)/.test(page.url);
+      return made ? page.cached_url : /^https?:/i.test(page.url) ? page.url : "";
+    };
+    offerSuggestions(field, ask, link, () => form.requestSubmit());
     // What was not chosen need not stand in the address.
     const set = (off) => [...form.elements].forEach((one) => { if (one.matches("select") && !one.value) one.disabled = off; });
     form.addEventListener("submit", () => set(true));

@@ -48,7 +48,7 @@ def test_counts_are_by_ad_and_slot() -> None:
 
 
 def test_an_ad_takes_part_while_what_is_left_is_no_less_than_its_bid() -> None:
-    """Exactly the bid is enough; a cent less is not; a new day makes budgets whole."""
+    """A remaining budget equal to the bid is enough, a cent less isn't; a new day restores budgets."""
     book = book_of([400.0, np.inf])
     for left in (200.0, 0.0):
         book.record_query(0, np.array([0]), np.array([True]), np.array([200.0]))
@@ -66,13 +66,13 @@ def test_bids_below_the_reserve_take_no_part() -> None:
 
 
 def test_a_phrase_without_ads_has_no_options() -> None:
-    """No call fails, whatever the arguments."""
+    """No arguments make a call fail."""
     assert len(book_of([1.0, 1.0]).get_options(0)) == 0
     assert len(book_of([np.inf, np.inf]).get_options(7)) == 0
 
 
 def test_a_replaced_ad_starts_from_nothing() -> None:
-    """What was counted of the one before it is not its own; the phrase keeps its count."""
+    """A new ad doesn't inherit the counts of the one it replaces; the phrase keeps its count."""
     book = book_of([np.inf, np.inf])
     book.record_query(0, np.array([0]), np.array([True]), np.array([200.0]))
     book.replace_ads(np.array([0]), book_of([1, 1])._offers)
@@ -115,7 +115,7 @@ def test_beliefs_find_the_rate_of_everybody_and_of_phrases() -> None:
 
 
 def test_who_is_shown_most_does_not_speak_for_all() -> None:
-    """A stranger is believed by what ads are like, not by what showings were like."""
+    """An unknown ad is estimated from ads, not from how often ads were shown."""
     shown, clicked = np.full(30, 200.0), np.full(30, 4.0)
     shown[0], clicked[0] = 100_000.0, 10_000.0
     beliefs = NEUTRAL_BELIEFS
@@ -133,7 +133,7 @@ def usual(per_bin: float) -> Traffic:
 
 
 def test_a_plan_is_learned_from_the_day_before() -> None:
-    """After a day of ten queries an hour, as many are expected each hour to come."""
+    """After a day of ten queries per hour, ten are expected in each hour."""
     traffic = usual(10.0)
     assert traffic.days == 1
     assert expected_queries(traffic, 86_400.0 + 18 * HOUR_S).tolist() == [60.0]
@@ -141,7 +141,7 @@ def test_a_plan_is_learned_from_the_day_before() -> None:
 
 
 def test_a_bid_counts_less_only_where_its_budget_would_not_last() -> None:
-    """Of two ads worth the same, the one whose advertiser runs short gives way; without a plan no one does."""
+    """Of two equal ads, the one whose advertiser runs short yields; without a plan, none does."""
     traffic = usual(100.0)
     two = ads(2, remaining=[500, np.inf], budget=[500, np.inf])
     value = np.array([5.0, 4.0])
@@ -154,7 +154,7 @@ def test_a_bid_counts_less_only_where_its_budget_would_not_last() -> None:
 
 
 def test_slots_are_counted_by_ad_and_forgotten_with_it() -> None:
-    """An ad with a high rate is expected to be clicked more below, too; who is replaced says nothing any more."""
+    """An ad with a high click rate is expected to get more clicks in lower slots; a replaced ad leaves no trace."""
     counts, rows = SlotCounts(0, 2), np.array([0, 0, 1, 1])
     counts.add(rows, np.array([0, 1, 0, 1]), np.full(4, 1e4), np.array([1_000.0, 300.0, 100.0, 30.0]))
     told = AdPriors(np.full(2, 1.0), np.full(2, 20.0), np.ones(2))

@@ -27,7 +27,7 @@ RNG = rng_for(1, "test")
 
 
 def brought(shown: dict[int, list[int]]) -> PollResults:
-    """Looks at these sources, which showed these targets, all new."""
+    """Return polls of these sources, which showed these targets, all new."""
     start = np.concatenate([[0], np.cumsum([len(targets) for targets in shown.values()])]).astype(np.int64)
     target = np.array([target for targets in shown.values() for target in targets], np.int64)
     place = np.array(list(shown), np.int64)
@@ -35,7 +35,7 @@ def brought(shown: dict[int, list[int]]) -> PollResults:
 
 
 def book_of(sources: int) -> PollHistory:
-    """This many sources of one host, none polled yet."""
+    """Return this many sources of one host, none polled yet."""
     return PollHistory(np.zeros(sources, np.int64))
 
 
@@ -73,7 +73,7 @@ def test_thompson_counts_a_failed_look_as_one_that_brought_nothing() -> None:
 
 
 def test_thompson_says_how_probable_its_picks_were() -> None:
-    """Of alike sources each is picked about k / n of the time, and its propensity says so on average."""
+    """Among equal sources, each is picked about k / n of the time, and its propensity matches on average."""
     options = book_of(10).list_options()
     policy = Thompson()
     picks = [policy.choose(policy.start(None), options, 3, 0.0, rng_for(seed, "t")) for seed in range(300)]
@@ -132,7 +132,7 @@ def test_the_yield_model_finds_what_is_linear() -> None:
 
 
 def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
-    """Of three sources that always show 5, 3 and 1 of five new pages, it mostly looks at the first."""
+    """Of three sources that always show 5, 3 and 1 of five new pages, it mostly polls the first."""
     book, policy = book_of(3), BatchBandit()
     state = policy.start(None)
     taken = []
@@ -146,7 +146,7 @@ def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
 
 
 def test_the_batch_bandit_is_not_caught_by_sources_that_bring_nothing() -> None:
-    """Two of three sources are always empty; with two looks a step, the third is found and kept."""
+    """Two of three sources are always empty; with two polls per step, the third is found and kept."""
     book, policy = book_of(3), BatchBandit()
     state = policy.start(None)
     taken = []
@@ -162,7 +162,7 @@ CRAWL = {0: [1, 2], 1: [1, 2], 2: [3], 3: []}
 
 
 def after(policy: Any, *crawls: dict[int, list[int]]) -> list[int]:
-    """What a policy picks of four sources after full crawls, with room for all."""
+    """Return what a policy picks from four sources after full crawls, without a limit."""
     book = book_of(4)
     state = policy.start(None)
     for at, crawl in enumerate(crawls):
@@ -195,7 +195,7 @@ def test_cliq_win_puts_the_clusters_of_the_latest_crawl_before_older_means() -> 
 
 @given(st.lists(st.dictionaries(st.integers(0, 3), st.lists(st.integers(0, 5), unique=True)), min_size=1, max_size=4))
 def test_cliq_win_without_a_limit_polls_what_od_win_polls(crawls: list[dict[int, list[int]]]) -> None:
-    """Table 3.2 of Pandey08: both reach 69 %, with 647.6 and 649.2 polls, as every page is a cluster of its own too."""
+    """Table 3.2 of Pandey08: both reach 69%, with 647.6 and 649.2 polls, as every page is a cluster of its own too."""
     assume(any(pages for crawl in crawls for pages in crawl.values()))
     whole = [{source: crawl.get(source, []) for source in range(4)} for crawl in crawls]
     assert sorted(after(CliqWin(), *whole)) == sorted(after(OdWin(), *whole))

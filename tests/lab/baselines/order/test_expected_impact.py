@@ -31,7 +31,7 @@ def enumerate_scores(crawled: Floats, points: Floats) -> Floats:
 
 @given(st.lists(SCORES, max_size=3), st.lists(st.lists(SCORES, min_size=2, max_size=2), min_size=1, max_size=5))
 def test_expected_impact_is_exact(crawled: list[float], points: list[list[float]]) -> None:
-    """It is the average over all that may come."""
+    """It is the average over all possible outcomes."""
     there, may = np.array([score for score in crawled if score > 0]), np.array(points)
     found = estimate_impact(there, may, step_visibility(2), rng_for(1, "test"))
     np.testing.assert_allclose(found, enumerate_scores(there, may), atol=1e-12)
@@ -48,7 +48,7 @@ def test_sampling_comes_near_to_what_is_exact() -> None:
 
 
 def test_long_lists_are_sampled_and_stay_within_reason() -> None:
-    """No more than K results are seen in all, however many pages there are."""
+    """At most K results are seen, for any number of pages."""
     rng = rng_for(4, "tests/impact")
     impact = estimate_impact(np.zeros(0), rng.random((3 * MAX_EXACT_PAGES, 4)), step_visibility(10), rng)
     assert impact.sum() == pytest.approx(10.0)

@@ -10,7 +10,7 @@ from vedette.refresh.outlook import plan_costs, plan_matrix
 
 
 def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floats:
-    """Costs of pages whose chains, ages and last looks are drawn at random."""
+    """Return the costs of pages with random chains, ages and last polls."""
     rng = rng_for(number, "test/plans")
     columns = [
         plan_costs(
@@ -22,7 +22,7 @@ def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floa
 
 
 def any_set(number: int, days: int, pages: int) -> Floats:
-    """Costs that follow from no chain: looks may even do harm."""
+    """Return costs that follow from no chain; polls may even do harm."""
     return rng_for(number, "test/plans/any").random((2**days, pages))
 
 

@@ -57,7 +57,7 @@ def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], ag
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6), st.integers(1, 5))
 def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int, days: int) -> None:
-    """A fetch never reduces knowledge; so budgets can always be spent."""
+    """A fetch never reduces knowledge, so spending a whole budget never hurts."""
     costs = plan_costs(compute_outlook(AgeChain(np.array(resets)), np.array([age]), np.array([steps]), days))[:, 0]
     for plan in range(2**days):
         assert all(costs[plan | 1 << day] <= costs[plan] + 1e-9 for day in range(days))
@@ -70,7 +70,7 @@ def test_a_discount_makes_later_days_count_less() -> None:
 
 
 def within(plans: Ints, budgets: Floats, taken: Floats) -> bool:
-    """Whether plans keep to the budgets."""
+    """Check whether plans keep to the budgets."""
     return bool((budget_used(plans, taken, len(budgets)) <= budgets + 1e-9).all())
 
 
@@ -80,7 +80,7 @@ def within(plans: Ints, budgets: Floats, taken: Floats) -> bool:
 def test_the_exact_solver_finds_the_best_of_all(
     make: MakesSet, number: int, days: int, pages: int, data: st.DataObject
 ) -> None:
-    """Against every combination of plans, with looks that cost 1 or 2."""
+    """It matches the best of all combinations of plans, with polls that cost 1 or 2."""
     costs = make(number, days, pages)
     budgets = tuple(data.draw(st.lists(st.integers(0, 3), min_size=days, max_size=days)))
     taken = data.draw(st.lists(st.integers(1, 2), min_size=pages, max_size=pages))
@@ -93,7 +93,7 @@ def test_the_exact_solver_finds_the_best_of_all(
 @settings(max_examples=40)
 @given(number=numbers, pages=st.integers(1, 14), first=st.integers(0, 16), second=st.integers(0, 16))
 def test_the_flow_is_exact_for_two_days(make: MakesSet, number: int, pages: int, first: int, second: int) -> None:
-    """Figure 2 finds what the exact solver finds, also where budgets differ, exceed the pages, or looks do harm."""
+    """Figure 2 matches the exact solver, also if budgets differ or exceed the pages, or polls do harm."""
     costs = make(number, 2, pages)
     plans = best_two_days(costs, (first, second))
     assert within(plans, np.array([first, second], float), np.ones(pages))
@@ -134,7 +134,7 @@ def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a c
 
 
 def test_no_pages_need_no_plans() -> None:
-    """Nothing to look at costs nothing."""
+    """Without pages there is nothing to plan and no cost."""
     assert solve_certified(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
     assert best_plans(np.zeros((4, 0)), (1, 1)).tolist() == []
     assert best_two_days(np.zeros((4, 0)), (1, 1)).tolist() == []

@@ -22,7 +22,7 @@ STEP = Interval(0.0, 10.0)
 
 
 def reach_of(history: History, step: Interval = STEP) -> list[CoverSets]:
-    """What each site's old pages cover, all new pages counting."""
+    """Return the coverage of each site's old pages, with all new pages counted."""
     arrivals = Backlinks.from_history(history).find_arrivals(step)
     return compute_cover_sets(arrivals, np.arange(len(arrivals.new)), history.site)
 
@@ -77,7 +77,7 @@ def test_links_that_are_gone_lead_nowhere() -> None:
 
 
 def test_pages_that_died_in_between_are_not_new() -> None:
-    """What was born and died between two snapshots is in none of them."""
+    """A page that appeared and died between two snapshots is in neither of them."""
     history = web([P([V(0.0, (1,))]), P([V(3.0)], died_s=6.0)])
     assert reach_of(history) == []
 
@@ -105,7 +105,7 @@ def test_a_host_is_one_site_whatever_its_folders() -> None:
 
 
 def test_pages_that_do_not_count_still_lead_on() -> None:
-    """Without waves, a page born in one is no find, but what it links to is found over it."""
+    """Without waves, a page from a wave is no find, but links on it are followed."""
     history = web([P([V(0.0), V(5.0, (1,))]), P([V(5.0, (2,))]), P([V(5.0)])])
     arrivals = Backlinks.from_history(history).find_arrivals(STEP)
     (reach,) = compute_cover_sets(arrivals, np.array([-1, 0]), history.site)
@@ -113,7 +113,7 @@ def test_pages_that_do_not_count_still_lead_on() -> None:
 
 
 def test_greedy_takes_no_more_than_it_may() -> None:
-    """A budget of k takes k pages: the print, which goes on while |C| <= k, would take one more."""
+    """A budget of k takes k pages; the algorithm as printed, with |C| <= k, would take one more."""
     sets = [0b111, 0b11000, 0b100000]
     assert [len(compute_greedy_cover(sets, most=k).rows) for k in range(5)] == [0, 1, 2, 3, 3]
 

@@ -63,7 +63,7 @@ def test_a_cycle_knows_what_leads_to_what_is_new() -> None:
 
 
 def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
-    """Page 2 was there at the end of week 3 and dies early in the next; only a look tells."""
+    """Page 2 was there at the end of week 3 and dies early in the next, which only a poll reveals."""
     (cycles,) = hosts()
     brought = cycles[3].poll(np.array([0, 2]))
     assert brought.ok.tolist() == [True, False]
@@ -71,7 +71,7 @@ def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
 
 
 def test_policies_are_told_of_known_pages_only() -> None:
-    """A page that is born later has no row to choose, and nothing says that it will come."""
+    """A page that appears later has no row to choose, and nothing hints at it."""
     (cycles,) = hosts()
     options = CyclePolls(cycles).options(cycles[0])
     assert options.place.tolist() == [0, 1, 2, 3]
@@ -127,7 +127,7 @@ def test_the_default_knows_what_its_rivals_know_or_pays_for_it() -> None:
 
 
 def test_the_experiment_takes_made_histories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows for weeks and months, every number announced but for what they are about."""
+    """There are rows for weeks and months, with all declared numbers."""
     monkeypatch.setattr("vedette.lab.experiments.discovery.open_history", lambda name: a_site())  # noqa: ARG005 - any name
     rows = EXPERIMENT.run(Cell("discovery", "git:by-hand", "od-win", 2.0, 1))
     assert {row["days"] for row in rows} == {7.0, 30.0}
@@ -135,7 +135,7 @@ def test_the_experiment_takes_made_histories(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_both_forms_of_a_headline() -> None:
-    """Two hosts, 30 of 100 against 20 and 400 of 1 000 against 400: +25 % as a mean of ratios, +2.4 % of all pages."""
+    """Two hosts, 30 of 100 against 20 and 400 of 1 000 against 400: +25% as a mean of ratios, +2.4% of all pages."""
 
     def row(policy: str, host: float, coverage: float, new: float) -> Row:
         numbers = {

@@ -36,7 +36,7 @@ def run(world: Frontpages, policy: DiscoveryPolicy | str, k: int, seed: int = 1)
 
 
 def found(outcome: Outcome) -> int:
-    """How many targets were found."""
+    """Return the number of targets found."""
     return int(np.count_nonzero(outcome.found_at >= 0))
 
 
@@ -85,7 +85,7 @@ def brought(place: int, targets: Sequence[int], new: Sequence[bool], *, ok: bool
 
 
 def test_the_book_says_what_is_known_of_each_source() -> None:
-    """A look with two of three links new, one with nothing, then two that fail; the other source was never tried."""
+    """One source has polls with two new links, with none, and two that failed; the other was never polled."""
     book = PollHistory(np.array([4, 7]))
     book.record(brought(1, [90, 30, 60], [True, False, True]), 100.0)
     book.record(brought(1, [30], [False]), 200.0)
@@ -101,7 +101,7 @@ def test_the_book_says_what_is_known_of_each_source() -> None:
 
 
 def test_the_book_numbers_targets_by_when_they_were_first_brought() -> None:
-    """The numbers of a recording would tell how much there is that no one found; those of the book tell nothing."""
+    """Targets are numbered when they are found; numbers of the recording would reveal how many are not."""
     book = PollHistory(np.array([0]))
     first = book.record(brought(0, [90, 30], [True, True]), 1.0)
     then = book.record(brought(0, [55, 90], [True, False]), 2.0)
@@ -127,7 +127,7 @@ def test_handed_out_batches_stay_as_they_are() -> None:
 
 
 def test_round_robin_looks_at_each_in_turn() -> None:
-    """Of five sources, two a step: 0 1, 2 3, 4 0, 1 2."""
+    """With five sources and two polls a step: 0 1, 2 3, 4 0, 1 2."""
     world = front([(0, 0, 0, 4)], snapshots=4, hosts=[0] * 5)
     assert [each.tolist() for each in run(world, RoundRobin(), 2).chosen] == [[0, 1], [2, 3], [4, 0], [1, 2]]
 
@@ -141,7 +141,7 @@ def test_random_looks_at_all_equally_often() -> None:
 
 @given(world=fronts(snapshots=8, fails=False))
 def test_whoever_looks_at_everything_finds_everything(world: Frontpages) -> None:
-    """With as many looks as sources, and no failed scrape, coverage is 1; at once, but for the bound that may wait."""
+    """If every source is polled and no scrape fails, coverage is 1, at once except for the bound."""
     for policy in (Random(), RoundRobin(), "bound-myopic"):
         assert run(world, policy, world.sources).found_at.tolist() == world.compute_visibility().first.tolist()
     assert found(run(world, "bound-greedy", world.sources)) == world.targets
@@ -176,7 +176,10 @@ def patient_world() -> Frontpages:
 
 
 def test_the_greedy_bound_looks_ahead_and_the_hourly_one_does_not() -> None:
-    """Hour by hour source 0 is best twice: 2 + 1. Who knows the second hour takes source 1 first and finds all four."""
+    """Hour by hour, source 0 is best twice: 2 + 1.
+
+    Knowing the second hour, the bound takes source 1 first and finds all four.
+    """
     assert found(run(patient_world(), "bound-myopic", 1)) == 3
     patient = run(patient_world(), "bound-greedy", 1)
     assert [each.tolist() for each in patient.chosen] == [[1], [0]]
@@ -184,20 +187,20 @@ def test_the_greedy_bound_looks_ahead_and_the_hourly_one_does_not() -> None:
 
 
 def test_an_unknown_bound_is_refused() -> None:
-    """The bounds that there are are named."""
+    """The error names the existing bounds."""
     with pytest.raises(UsageError, match="bound-myopic"):
         run(patient_world(), "bound-magic", 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """Looks where most will be shown one step later: it holds the world, which no policy may."""
+    """Polls the source that will show most one step later; it has access to the world, which no policy may have."""
 
     world: Frontpages
     name: str = "cheat"
 
     def start(self, config: None) -> tuple[()]:
-        """Nothing is learned."""
+        """Learn nothing."""
         del config
         return ()
 
@@ -241,7 +244,7 @@ def leak_of(policy: DiscoveryPolicy | type[Cheat]) -> int | None:
 
 @pytest.mark.parametrize("name", load_policies("discover"))
 def test_no_policy_knows_the_future(name: str) -> None:
-    """The same past with another future gives the same decisions up to then, for every policy of the stage."""
+    """The same past with different futures gives the same decisions up to then, for every policy of the stage."""
     assert leak_of(load_policies("discover")[name]) is None
 
 
@@ -282,7 +285,7 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
 
 
 def test_a_cell_can_be_a_part_of_a_world(tmp_path: Path) -> None:
-    """The second day alone: 24 hours of three looks, and everyone starts cold there."""
+    """The second day alone has 24 hours of three polls, and all policies start without history."""
     cell = Cell("discovery", a_file(steady_world(), tmp_path), "random", 3.0, 1, Span("1", "2"))
     row, day = pooled.EXPERIMENT.run(cell)
     assert (row["fetches"], row["found"]) == (72, 72)
@@ -324,7 +327,7 @@ def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 2.5, -1.0])
 def test_a_budget_is_a_whole_number_of_looks(tmp_path: Path, budget: float) -> None:
-    """Half a look cannot be made."""
+    """A fractional number of polls is refused."""
     with pytest.raises(UsageError, match="whole number of polls"):
         pooled.EXPERIMENT.run(Cell("discovery", a_file(patient_world(), tmp_path), "random", budget, 1))
 
@@ -345,7 +348,7 @@ def busy_days(days: int) -> Frontpages:
 
 
 def test_a_price_spends_its_budget_where_links_come() -> None:
-    """Of one look an hour on average, days get more than nights, and spending comes near the budget."""
+    """With one poll per hour on average, days get more than nights, and spending is near the budget."""
     world = busy_days(21)
     looks = by_price.PricedPoller(load_policies("discover")["accrual"], world, 1.0, 1)
     chosen = np.array([len(each) for each in run_discovery(world, looks, looks.k, range(world.snapshots)).chosen])
@@ -355,7 +358,7 @@ def test_a_price_spends_its_budget_where_links_come() -> None:
 
 
 def test_a_run_by_price_tells_what_it_promises(tmp_path: Path) -> None:
-    """All but regret, which would need a bound with as many looks."""
+    """It reports all numbers but regret, which would need a bound with as many polls."""
     path = tmp_path / "days.npz"
     save_frontpages(busy_days(2), path)
     (row,) = by_price.EXPERIMENT.run(Cell("discovery-by-price", f"frontpages:{path}", "default", 1.5, 1))
@@ -363,6 +366,6 @@ def test_a_run_by_price_tells_what_it_promises(tmp_path: Path) -> None:
 
 
 def test_a_price_is_asked_only_of_who_knows_one() -> None:
-    """Thompson has no price to hold a look against."""
-    with pytest.raises(UsageError, match="does not use a price"):
+    """Thompson sampling has no price, so it is refused."""
+    with pytest.raises(UsageError, match="does not take a price"):
         by_price.EXPERIMENT.run(Cell("discovery-by-price", "frontpages:none.npz", "thompson", 1.0, 1))

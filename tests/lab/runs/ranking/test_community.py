@@ -100,7 +100,7 @@ def test_promotion_explores_and_popularity_does_not() -> None:
 
 
 def test_promotion_makes_a_newborn_popular_sooner_and_costs_it_visits_later() -> None:
-    """Figure 5.1: popularity comes earlier, and once there fewer visits are left for it than without promotion."""
+    """Figure 5.1: a promoted page becomes popular sooner, and then has fewer visits left than without promotion."""
     alone, promoted = (
         simulate_community(TINY._replace(exact=True), policy, Phases(60, 60, 1), 1).evolution
         for policy in (Popularity(), Selective(degree=0.3))

@@ -1,4 +1,4 @@
-"""The ranking experiment's default is what runs live: both are driven through one history, and decide alike."""
+"""The ranking experiment has what runs live: driven through one history, both decide alike for each promotion."""
 
 from pathlib import Path
 
@@ -22,13 +22,14 @@ from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.search.reputation_store import ReputationFile, save_reputation
 from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 from vedette.serve.rank.reputation import Reputation
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
 from vedette.serve.slate import Audience
 
 PAGES, PEOPLE, DAY = 60, 90, 500.0
 
 
 def visits_of(people: int) -> tuple[Ints, Ints, Floats]:
-    """Who saw which page, and liked it: a person sees a page once, many see the first, no one the last ten."""
+    """Return who saw which page, and liked it: each page once per person, the first by many, the last ten by no one."""
     rng = np.random.default_rng(7)
     sees = rng.random((PEOPLE, PAGES)) < np.append(np.geomspace(0.9, 0.02, PAGES - 10), np.zeros(10))
     likes = rng.random((PEOPLE, PAGES)) < rng.permutation(np.geomspace(0.9, 0.05, PAGES))
@@ -60,26 +61,33 @@ def order_live(known: Reputation | None, relevance: Floats, audience: Audience) 
 
 
 def candidates_of(people: int, relevance: Floats) -> Candidates:
-    """What the lab counts of the same visits."""
+    """Return the lab's counts of the same visits."""
     person, page, liked = visits_of(people)
     aware, likes = np.bincount(page, minlength=PAGES), np.bincount(page, liked, PAGES).astype(np.float64)
     crowd = UserPopulation(float(len(np.unique(person))), float(len(page)), 365.0)
     return Candidates(relevance, likes, aware.astype(np.float64), aware.astype(np.float64), np.ones(PAGES), crowd)
 
 
+@pytest.mark.parametrize("promotion", PROMOTIONS)
 @pytest.mark.parametrize("people", [60, PEOPLE])
 @pytest.mark.parametrize("flat", [True, False])
-def test_lab_and_live_decide_alike_which_pages_are_tried(people: int, flat: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
+def test_lab_and_live_decide_alike_which_pages_are_tried(
+    people: int,
+    flat: bool,  # noqa: FBT001 - a case
+    promotion: str,
+    tmp_path: Path,
+) -> None:
     """From one history, for many visitors: the same order, the same trials and the same propensities, bit for bit."""
     relevance = np.ones(PAGES) if flat else np.exp(np.linspace(2.0, 0.0, PAGES))
-    policy = find_policy("default")
+    policy = find_policy("default" if promotion == DEFAULT_PROMOTION else f"live-{promotion}")
     assert isinstance(policy, LiveRanking)
     batch = candidates_of(people, relevance)
     plan = policy.plan(policy.observe(policy.start(None), batch, DAY), batch, DAY)
     known, tried = learn_live(people, tmp_path), set[int]()
     assert known is not None
     for seed in range(20):
-        live = order_live(known, relevance, Audience(unproven=policy.most, first=policy.first, seed=seed))
+        audience = Audience(unproven=policy.most, first=policy.first, seed=seed, promotion=promotion)
+        live = order_live(known, relevance, audience)
         lab = plan.draw(rng_for(seed, f"rank/{hash_query(QUERY)}"))
         assert lab.rows.tolist() == live.rows.tolist()
         assert lab.rows[lab.is_tried].tolist() == list(live.unproven)

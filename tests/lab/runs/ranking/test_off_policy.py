@@ -31,14 +31,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def row(log: Path, policy: str, searches: float, model: str = "dbn") -> dict[str, float]:
-    """What one cell says."""
+    """Return the result of one cell."""
     return dict(EXPERIMENT.run(Cell("off-policy", f"clicks:{log}+{model}", policy, searches, 3))[0])
 
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
 @pytest.mark.parametrize("model", ["dbn", "position", "cascade"])
 def test_with_enough_searches_the_truth_is_near(log: Path, policy: str, model: str) -> None:
-    """Whatever visitors are like; the model of the doubly robust estimate need not be theirs."""
+    """This is true for any visitors; the model of the doubly robust estimator need not match theirs."""
     found = row(log, policy, 30_000, model)
     assert found["enough"] == 1.0
     assert found["error"] < 0.05

@@ -57,7 +57,7 @@ def find_pages(drive: Drive, decision: Decision, urls: list[str]) -> Ints:
 
 
 def to_findings(decision: Decision) -> FetchFindings:
-    """What the live engine found out, without anything that its policy remembered."""
+    """Return the live engine's findings, without its policy's memory."""
     own = {"place", "section", "site"}
     facts = {name: np.array(decision.facts[name]) for name in KnownPages.__slots__ if name not in own}
     last_fetch_s, changed, gone, first = (

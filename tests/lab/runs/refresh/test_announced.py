@@ -61,5 +61,5 @@ def test_pages_that_are_announced_perfectly_are_fresh() -> None:
 
 @pytest.mark.parametrize("is_readable", [True, False])
 def test_a_sitemap_that_stops_does_no_harm(*, is_readable: bool) -> None:
-    """When announcements stop, copies are as fresh as if there never were any, whether or not the sitemap is read."""
+    """When announcements stop, copies are as fresh as without any, whether or not the sitemap is read."""
     assert stale_share(STOP_D, is_readable=is_readable) <= stale_share(None) + 0.01

@@ -40,7 +40,7 @@ class Truthful:
         self._rates = rates
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Nothing new."""
+        """Learn nothing."""
         return memory.grow_for(batch)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
@@ -78,7 +78,7 @@ def test_no_model_beats_the_truth_and_learners_beat_guessing() -> None:
 
 
 def test_the_future_has_no_part_in_a_chance() -> None:
-    """A world that goes on otherwise after a day gets the same chances up to that day."""
+    """Worlds that differ after a day get the same probabilities up to that day."""
     history = memoryless(np.full(20, 0.1), 60)
     late = history.version_at_s > 40 * DAY_S
     other = replace(history, digest=np.where(late, 1, history.digest), words=np.where(late, 9, history.words))
@@ -91,7 +91,7 @@ def test_the_future_has_no_part_in_a_chance() -> None:
 
 
 def test_the_first_fifth_is_for_learning_and_the_dead_are_not_judged() -> None:
-    """Of ten days of one look each, eight or nine count; a page that is found gone is no look at a change."""
+    """Of ten days with one fetch each, eight or nine count; a fetch that finds a page gone does not."""
     stays = web([P([V(0.0)])], end_s=10 * DAY_S)
     assert len(run_calibration(stays, [MODELS["pooled"]], FetchSampling(0.0, 10 * DAY_S, 1.0)).page) == 9
     dies = web([P([V(0.0)], died_s=5.5 * DAY_S)], end_s=10 * DAY_S)
@@ -99,14 +99,14 @@ def test_the_first_fifth_is_for_learning_and_the_dead_are_not_judged() -> None:
 
 
 def test_scores_are_those_of_the_books() -> None:
-    """The squared error, and the logarithm of what was given to the outcome, held to 1 / 10 000."""
+    """These are the squared error, and the logarithm of the probability of the outcome, limited to 1 / 10,000."""
     judged = Judgments(np.arange(3), np.array([True, False, True]), np.array([[0.8, 0.5, 0.0]]))
     assert brier_scores(judged)[0] == pytest.approx([0.04, 0.25, 1.0])
     assert log_scores(judged)[0] == pytest.approx(np.log([0.8, 0.5, 1e-4]))
 
 
 def test_intervals_are_by_pages() -> None:
-    """A hundred looks at two pages are two draws, not a hundred: the interval reaches from one page to the other."""
+    """A hundred fetches of two pages are two samples: the interval extends from one page's mean to the other's."""
     score = bootstrap_score(np.repeat([0.0, 1.0], 50), np.repeat([3, 8], 50), 1)
     assert score == (0.5, 0.0, 1.0)
 
@@ -121,7 +121,7 @@ def test_true_chances_lie_on_the_diagonal() -> None:
 
 
 def test_rows_are_a_summary_and_its_bins() -> None:
-    """All looks are in the bins, and the means over the bins are those of the summary."""
+    """The bins have all fetches, and their weighted means are those of the summary."""
     history = memoryless(np.full(20, 0.1), 100)
     first, *bins = build_rows(run_calibration(history, [MODELS["pooled"]], FetchSampling(0.0, 100 * DAY_S, 5.0)), 1)
     looks = np.array([row["looks"] for row in bins])

@@ -43,7 +43,7 @@ def asked(history: History, *, ties: bool) -> Workload:
     batches=st.lists(st.integers(1, 5), min_size=1, max_size=4),
 )
 def test_each_fetch_of_each_batch_brings_what_the_closed_form_says(seed: int, pages: int, batches: list[int]) -> None:
-    """Whatever replaces whatever, deaths and ties too, the gain is that of ``delta_q_a`` with all copies before it."""
+    """For any order of fetches, with deaths and ties, the gain is that of ``delta_q_a`` with all earlier copies."""
     history, rng = a_web(seed, pages, 3), rng_for(seed, "tests/gains/fetches")
     workload = asked(history, ties=bool(rng.integers(2)))
     copies = rng.integers(-1, 3, pages)
@@ -72,7 +72,7 @@ def viewed(workload: Workload, copies: np.ndarray) -> np.ndarray:
 
 
 def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
-    """Without adding first copies the gains are the same: the previous version comes with each fetch."""
+    """Without adding first copies, the gains are the same: each fetch includes the previous version."""
     history = a_web(5, 4, 2)
     workload = asked(history, ties=False)
     first = np.arange(4) * 2

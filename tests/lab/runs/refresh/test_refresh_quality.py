@@ -42,7 +42,7 @@ QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), (
 
 
 class ByTable(NamedTuple):
-    """Fetches given pages in given hours, whatever the world says."""
+    """Fetches given pages in given hours, regardless of observations."""
 
     pages: dict[float, list[int]]
 
@@ -73,7 +73,7 @@ def test_three_pages_and_two_queries_by_hand() -> None:
 
 @cache
 def told(seed: int, pages: int, days: int = 4) -> History:
-    """Pages of a few words that come, change and go within some days; those with small numbers change most."""
+    """Return pages that appear, change and disappear within some days; those with small numbers change most."""
     rng = rng_for(seed, "test/refresh-quality")
     lives = []
     births = np.sort(np.where(rng.random(pages) < 0.7, 0.0, rng.uniform(0, days * DAY_S, pages)))
@@ -95,7 +95,7 @@ TOLD = st.builds(told, st.integers(0, 30), st.sampled_from((1, 5, 20)))
 
 
 def copies_at(history: History, log: list[tuple[float, list[int]]], now_s: float) -> Ints:
-    """What a repository holds by the rules of the game, from the log of its fetches alone."""
+    """Return the repository's copies by the rules of the game, from the fetch log alone."""
     held_s = np.maximum(history.born_s, 0.0)
     for at_s, pages in log:
         held_s[pages] = at_s if at_s <= now_s else held_s[pages]
@@ -181,12 +181,12 @@ def test_the_bound_sees_the_present_and_no_more() -> None:
 
 
 def test_the_bound_is_refused_where_pages_have_no_texts() -> None:
-    """A synthetic web has no texts: the error says what is missing, and what to do instead."""
+    """A synthetic web has no texts; the error says what is missing, and what to do instead."""
     history = build_synthetic_history("tiny", 1)
     game = RefreshGame(history.begin_s, history.end_s, 10.0)
     asking = load_query_set(history, game.begin_s, game.end_s, 1)
     assert asking is None
-    with pytest.raises(UsageError, match=r"needs page texts.*git:"):
+    with pytest.raises(UsageError, match=r"needs page text.*git:"):
         build_setup("bound-delta-q", history, game, asking)
 
 
@@ -219,7 +219,7 @@ def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch:
 
 
 def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the file, only as many as the sample size are used."""
+    """For a file of any length, at most the sample size is used."""
     (tmp_path / "queries").mkdir()
     words = [f"shell{at}" for at in range(MAX_QUERIES + 50)]
     (tmp_path / "queries" / QUERY_FILES[0]).write_text("\n".join(words))

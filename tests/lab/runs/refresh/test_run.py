@@ -112,7 +112,7 @@ def test_a_page_found_gone_is_let_go() -> None:
 
 
 def test_sources_have_a_policy_of_their_own() -> None:
-    """Home pages and feeds are sources; where a plan says so, they go by it and pages do not."""
+    """Home pages and feeds are sources; a plan can assign them a separate policy."""
     history = world((-2.0, inf, [(-2.0, 1)]), (-1.0, inf, [(-1.0, 2)]), end_s=DAY_S)
     history = History(
         **{name: getattr(history, name) for name in History.__slots__}
@@ -132,7 +132,7 @@ def test_sources_have_a_policy_of_their_own() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A few pages over two days with few texts, so that some revert to earlier ones."""
+    """Generate histories of a few pages over two days with few texts, so that some revert to earlier ones."""
     births = sorted(draw(st.lists(st.floats(-1e4, 1e5), min_size=1, max_size=6)))
     pages: list[Page] = []
     for born_s in births:
@@ -259,7 +259,7 @@ def test_who_knows_the_rates_is_fresher() -> None:
 
 
 def test_a_page_without_changes_gets_nothing() -> None:
-    """What never changes is never due for the bound, nor where nothing changes at all."""
+    """The bound never fetches pages that never change, even if no page changes."""
     still = world((-1.0, inf, [(-1.0, 1)]), end_s=DAY_S)
     outcome = run_refresh(
         still, RefreshSetup(build_bound_known(still, 0.0, DAY_S, 10.0)), RefreshGame(0.0, DAY_S, 10.0)

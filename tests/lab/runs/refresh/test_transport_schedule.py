@@ -18,7 +18,7 @@ def test_even_fetches_are_laid_out_evenly() -> None:
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(1, 8), pages=st.integers(1, 8), room=st.integers(1, 8))
 def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, pages: int, room: int) -> None:
-    """Exactly this many fetches per week, none of them twice, and for each page as many as allocated."""
+    """Each week has exactly this many fetches, no page twice, and each page gets its allocation."""
     room = min(room, pages)
     rng = rng_for(seed, "tests/transport")
     fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)
@@ -29,7 +29,7 @@ def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, 
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(2, 5), pages=st.integers(2, 4))
 def test_the_largest_steps_are_the_best_shares(seed: int, weeks: int, pages: int) -> None:
-    """No other way to share as many fetches leaves copies fresher, by weight."""
+    """No other allocation of as many fetches has higher weighted freshness."""
     rng = rng_for(seed, "tests/shares")
     rates, weights = rng.gamma(0.5, 1.0, pages) + 0.01, rng.random(pages) + 0.1
 

@@ -17,12 +17,12 @@ from vedette.lab.worlds.frontpages.recording import LINK_HASH_DTYPE, ImportSumma
 
 
 def told(world: Frontpages, source: int, snapshot: int) -> list[int]:
-    """What a look brings, sorted."""
+    """Return the links that a poll finds, sorted."""
     return sorted(world.links(source, snapshot).tolist())
 
 
 def everything(world: Frontpages, end: int) -> list[list[int]]:
-    """All that all looks before a snapshot would bring."""
+    """Return the links that all polls before a snapshot would find."""
     return [told(world, source, at) for at in range(end) for source in range(world.sources)]
 
 
@@ -33,7 +33,7 @@ def test_a_link_is_shown_from_its_start_until_before_its_stop() -> None:
 
 
 def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
-    """What was shown before and after does not count at a snapshot that the recording lacks."""
+    """A snapshot that the recording lacks shows nothing, although the ones before and after do."""
     world = front([(0, 0, 0, 3), (1, 1, 0, 3)], snapshots=3, hosts=[0, 0], failed=[(1, 0)])
     looks = world.poll(np.array([0, 1]), 1)
     assert looks.ok.tolist() == [False, True]
@@ -43,7 +43,7 @@ def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
 
 @given(world=fronts(), data=st.data())
 def test_a_look_brings_what_the_rows_say(world: Frontpages, data: st.DataObject) -> None:
-    """However rows are kept for speed, a look shows those that hold then, and all looks together show all."""
+    """A poll shows the targets whose rows cover it, although rows are stored for speed; all polls together show all."""
     at = data.draw(st.integers(0, world.snapshots - 1))
     holds = (world.start <= at) & (at < world.stop) & world.ok[at, world.source]
     expected = sorted(zip(world.source[holds].tolist(), world.target[holds].tolist(), strict=True))
@@ -89,7 +89,7 @@ def test_a_host_can_be_looked_at_alone() -> None:
 
 @given(world=fronts())
 def test_a_file_keeps_what_can_be_seen(world: Frontpages, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Written and read again, every look brings the same; a page without a link counts as a failed scrape."""
+    """After writing and reading, every poll finds the same; a page without a link counts as a failed scrape."""
     path = tmp_path_factory.mktemp("front") / "front.npz"
     save_frontpages(world, path)
     again = load_frontpages(path, "again")
@@ -133,7 +133,7 @@ def good() -> dict[str, Any]:
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, name: str, wrong: Any, said: str) -> None:
-    """The error says what is wrong, and what was expected."""
+    """The error names the fault and what was expected."""
     arrays = good() | {name: wrong}
     path = tmp_path / "front.npz"
     np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
@@ -151,7 +151,7 @@ def test_a_right_file_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 torn"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Whatever bytes a file has, it is refused in words."""
+    """A file with any other bytes is refused with a reason."""
     path = tmp_path / "front.npz"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="not a recording of front pages"):
@@ -162,7 +162,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
 
 @given(world=fronts(), index=st.integers(0, 40), seed=st.integers(0, 99))
 def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed: int) -> None:
-    """Every look before the index brings the same, and the same scrapes failed."""
+    """Every poll before the index finds the same, and the same scrapes failed."""
     other = alter_frontpages(world, index, seed)
     assert everything(other, index) == everything(world, index)
     assert np.array_equal(other.ok[:index], world.ok[:index])
@@ -216,7 +216,7 @@ def recording(folder: Path) -> Any:
 
 @pytest.mark.parametrize("many", [1, 1000])
 def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
-    """The file has what was shown when, and the summary counts it; with one process as with several."""
+    """The file has all targets and times, and the summary counts them, with one or several processes."""
     recording(tmp_path / "clone")
     heard: list[tuple[int, int]] = []
     out = tmp_path / "front.npz"
@@ -250,7 +250,7 @@ def test_a_clock_that_runs_ahead_once_moves_its_own_snapshot_only(tmp_path: Path
 
 
 def test_objects_that_a_clone_lacks_are_counted(tmp_path: Path) -> None:
-    """A scrape whose content is not there brings nothing, and the rest is read."""
+    """A scrape without content shows nothing, and the rest is read."""
     repository = recording(tmp_path / "clone")
     lost = str(repository.revparse_single("HEAD:docs/snapshots/b.example/sport.json").id)
     (tmp_path / "clone" / "objects" / lost[:2] / lost[2:]).unlink()
@@ -263,7 +263,7 @@ def test_objects_that_a_clone_lacks_are_counted(tmp_path: Path) -> None:
     "body", [b"", b"[]", b"7", b'{"articles": 1}', b'{"articles": [1, {"url": []}]}', b"[" * 10**5]
 )
 def test_a_scrape_that_is_not_as_it_should_be_shows_nothing(body: bytes) -> None:
-    """Whatever a file holds, reading it does not fail."""
+    """Reading does not fail for any content."""
     assert hash_links(body) == b""
 
 

@@ -34,7 +34,7 @@ def paths_of(history: History) -> list[str]:
 
 
 def links(history: History, page: str, version: int = 0) -> list[str]:
-    """Where a version of a page leads, by path."""
+    """Return the links of a version of a page, by path."""
     paths = paths_of(history)
     first = int(history.first_version[paths.index(page)])
     return [paths[number] for number in history.links_of(first + version)]
@@ -76,7 +76,7 @@ def test_a_page_that_comes_back_is_a_new_page(repository: Repository) -> None:
 
 
 def test_moves_are_seen_within_one_commit(repository: Repository) -> None:
-    """A file that goes while the same, or nearly the same, comes elsewhere has moved there."""
+    """A file that disappears while the same or nearly the same one appears elsewhere has moved there."""
     long = b"".join(b"<p>Line %d of a page that says a lot.</p>\n" % line for line in range(40))
     before = {b"a.html": html(), b"b.html": long, b"c.html": html(words="Alone."), b"index.html": html(words="Home")}
     after = {b"n/a.html": html(), b"n/e.html": long + b"<p>More.</p>", b"index.html": html(words="Home")}
@@ -115,7 +115,7 @@ def test_wrong_clocks_move_only_their_own_commit(repository: Repository) -> None
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30))
 def test_believed_times_never_go_back(times: list[int]) -> None:
-    """Times come out in order, every one is some commit's, and times that were in order stay."""
+    """Times are in order, each is the time of a commit, and times already in order are kept."""
     found = repair_commit_times(times)
     assert found == sorted(found)
     assert set(found) <= set(times)
@@ -162,7 +162,7 @@ def test_shallow_empty_and_unknown_are_told(tmp_path: Path, repository: Reposito
         read_git(repository.branch("pictures", (1, {b"a.png": b"\x89PNG"})))
     with pytest.raises(UsageError, match="no such repository"):
         read_git(f"git:{tmp_path}/nowhere")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read"):
         read_git(f"git:{tmp_path}")
     empty = Repository(tmp_path / "empty.git")
     with pytest.raises(UsageError, match="empty"):
@@ -302,7 +302,7 @@ def test_markup_is_never_an_error(text: str) -> None:
 
 
 def test_other_processes_read_the_same(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blobs that are shared out over processes come back in order, as if one had read them all."""
+    """Blobs distributed over processes are returned in order, like those read by one."""
     states = [{b"a.html": html("b.html", words=f"Number {number}."), b"b.html": html("a.html")} for number in range(9)]
     world = repository.branch("shared", *enumerate(states, 1))
     alone = read_git(world)
@@ -353,7 +353,7 @@ class ModelLife:
 
 
 def model(states: list[State]) -> list[ModelLife]:
-    """The lives that follow from whole states; the first file of a page is what it shows."""
+    """Return the lives that follow from complete states; a page shows its first file."""
     lives: list[ModelLife] = []
     for at, state in enumerate(states, 1):
         for page in PAGES:

@@ -101,7 +101,7 @@ def test_what_is_shown_changes_exactly_at_the_changes(law: ChangeLaw) -> None:
 
 
 def test_a_newborn_shows_no_edit() -> None:
-    """At birth nothing has been edited, whatever the process did before."""
+    """A page has no edits at birth, although its process had events before."""
     for law in ("never", "poisson", "working", "periodic"):
         state = edit_state(ChangeProcess(law, mix(3), 5 / DAY_S), START_S + 100, START_S + 100)
         assert (state.last_s, set(state.shown)) == (START_S + 100, {0})

@@ -103,7 +103,7 @@ def test_the_farm_links_to_more_and_more_hosts(world: SyntheticWorld) -> None:
 
 
 def test_a_soft_404_says_200(world: SyntheticWorld) -> None:
-    """Such a host answers any unknown path with a page, but not its robots.txt or sitemap."""
+    """Such a host answers any unknown path with a page, except robots.txt and sitemaps."""
     name = host_with(world, "soft404").name
     reply = ask(world, f"http://{name}/no/such/page", world.start_s)
     assert reply.status == 200
@@ -174,7 +174,7 @@ def test_redirects_loop_and_run_long(world: SyntheticWorld) -> None:
 
 
 def test_ill_hosts_are_ill_some_of_the_time(world: SyntheticWorld) -> None:
-    """Outages, limits and a failing robots.txt come and go; the slow host is always slow."""
+    """Outages, limits and failures of robots.txt are temporary; the slow host is always slow."""
     ill: dict[str, str] = {site.host_fault: site.name for site in world.sites.values() if site.host_fault}
     hours = [world.start_s + hour * HOUR_S for hour in range(0, 24 * 14, 3)]
 

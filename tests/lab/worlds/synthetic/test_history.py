@@ -127,7 +127,7 @@ def test_waves_go_over_sections() -> None:
 
 
 def test_bursts_add_changes_soon_after() -> None:
-    """With bursts there are about twice as many changes, and most of those that were added follow within an hour."""
+    """With bursts there are about twice as many changes, and most of the added ones follow within an hour."""
     plain, burst = build_synthetic_history("small", 1), build_synthetic_history("small+bursts", 1)
 
     def gaps(history: History) -> list[float]:

@@ -56,7 +56,7 @@ def test_connection_is_kept_as_version_and_client_say(version: str, connection: 
     [("Content-Length: 0", False), ("Content-Length: 10", True), ("Transfer-Encoding: chunked", True), ("X: 1", False)],
 )
 def test_body_of_a_request_is_announced(header: str, carries: bool) -> None:  # noqa: FBT001 - a table
-    """What follows such a head is no next request."""
+    """The bytes after such a head are not the next request."""
     assert parse_request_head(f"GET / HTTP/1.1\r\nHost: a.test\r\n{header}".encode()).carries_body is carries
 
 

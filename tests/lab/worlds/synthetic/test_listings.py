@@ -59,7 +59,7 @@ def test_live_pages_are_those_that_answer(world: SyntheticWorld) -> None:
 
 @pytest.mark.parametrize("listing", ["/", "/section/*", "/feed.xml"])
 def test_a_newborn_is_listed_and_later_drops_off(world: SyntheticWorld, listing: str) -> None:
-    """Home, section and feed show a page from the second of its birth, and no longer when enough newer ones came."""
+    """Home page, section and feed list a page from the second of its birth until enough newer ones exist."""
     site = next(site for site in world.sites.values() if site.kind.name == "news" and site.feed)
     numbers = range(site.births.stock, site.births.stock + 60)
     truth = next(t for t in (page_truth(site, n) for n in numbers) if math.isinf(min(t.died_s, t.moved_s)))

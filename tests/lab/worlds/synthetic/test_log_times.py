@@ -13,7 +13,7 @@ REQUESTS = 40
 
 
 class LateMoves:
-    """Everything has moved, and it takes a moment to say so; the answer has no body."""
+    """Redirects every request, after a short delay and without a body."""
 
     name = "late moves"
     start_s = 1_000_000_000.0
@@ -46,7 +46,7 @@ def ask_often(web: ServerHandle, client: int, had_s: dict[str, float]) -> None:
 
 
 def test_an_answer_without_a_body_ends_with_its_head(tmp_path: Path) -> None:
-    """Whatever else the server had to do in between, the logged end is no later than the client's receipt."""
+    """The logged end is never later than the client's receipt, even if the server was busy."""
     had_s: dict[str, float] = {}
     with start_server("tests.lab.worlds.synthetic.test_log_times:late_moves", log_path=tmp_path / "log") as web:
         threads = [Thread(target=ask_often, args=(web, client, had_s)) for client in range(CLIENTS)]

@@ -122,7 +122,7 @@ def test_a_change_edits_a_part_and_is_dated(world: SyntheticWorld) -> None:
 
 @pytest.mark.parametrize("hours", [0.0, 0.01, 1.0, 30.0, 24.0 * 20])
 def test_304_exactly_when_nothing_changed(world: SyntheticWorld, hours: float) -> None:
-    """On an honest host a conditional request brings 304 when the page is byte for byte the same, else the page."""
+    """On an honest host, a conditional request gets a 304 if the page is the same byte for byte."""
     statuses = set()
     for host, site in world.sites.items():
         if site.validators not in HONEST:
@@ -216,7 +216,7 @@ def test_a_dead_page_is_gone(world: SyntheticWorld) -> None:
 
 
 def test_every_link_leads_to_something_known(world: SyntheticWorld) -> None:
-    """A link of a page brings a page or a redirect to one; only links to pages that have died bring nothing."""
+    """A link leads to a page or a redirect to one; only links to dead pages fail."""
     now_s = world.start_s + 2 * DAY_S
     checked: dict[str, None] = {}
     for host in world.sites:

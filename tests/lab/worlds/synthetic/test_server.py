@@ -161,7 +161,7 @@ def test_one_connection_serves_many_requests_to_many_hosts() -> None:
 
 
 def test_pipelined_requests_are_answered_in_order_and_logged_as_simultaneous(tmp_path: Path) -> None:
-    """Three heads in one packet: answers in order, slow first; the log shows that no one waited for an answer."""
+    """For three heads in one packet, responses are in order; the log shows that the client did not wait."""
 
     async def scene(client: Client) -> list[bytes]:
         for target in ("/late", "/x", "/large"):
@@ -174,7 +174,7 @@ def test_pipelined_requests_are_answered_in_order_and_logged_as_simultaneous(tmp
 
 
 def test_head_gives_the_headers_of_get_and_no_body() -> None:
-    """HEAD of a page has the length that GET has, and the connection goes on."""
+    """HEAD has the length of GET, and the connection stays usable."""
 
     async def scene(client: Client) -> tuple[dict[str, str], tuple[int, bytes]]:
         client.send("/large", method="HEAD")
@@ -221,7 +221,7 @@ def test_date_is_of_world_time() -> None:
     ],
 )
 def test_host_is_known_in_any_case_with_port_and_below_a_wildcard(host: str, known_as: bytes) -> None:
-    """The Host header decides, whatever its spelling."""
+    """The Host header decides, in any spelling."""
     status, body = play_client(lambda client: client.ask("/", host=host))
     assert (status, body) == (200, known_as + b" /")
 
@@ -321,7 +321,7 @@ def test_failing_world_is_a_500_and_the_next_request_is_served(caplog: pytest.Lo
 
 @pytest.mark.parametrize("target", ["/late", "/paced"])
 def test_slow_answers_are_whole(target: str, tmp_path: Path) -> None:
-    """Latency and rate change when the bytes come, not which."""
+    """Latency and rate affect when bytes arrive, not which."""
     assert play_client(lambda client: client.ask(target), tmp_path / "log") == (200, BODY)
     (entry,) = logged(tmp_path / "log")
     assert (entry.whole, entry.bytes) == (True, len(BODY))
@@ -408,7 +408,7 @@ async def _gone(server: Server) -> None:
 
 @pytest.mark.parametrize(("target", "least"), [("/endless", 50 * len(BODY)), ("/hang", 10)])
 def test_what_never_ends_stops_when_the_client_leaves(target: str, least: int, tmp_path: Path) -> None:
-    """The client reads some and leaves; the server notices, lets go and logs what it had sent."""
+    """If the client disconnects, the server notices, stops, and logs the number of bytes sent."""
 
     async def scene(server: Server) -> None:
         client = await connect(server)
@@ -530,7 +530,7 @@ def test_port_in_use_is_told() -> None:
         holder.bind(("127.0.0.3", 0))
         holder.listen()
         port = holder.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.3"):
+        with pytest.raises(UsageError, match=f"port {port} on 127.0.0.3"):
             serve(SmallWorld(), clock=start_clock(0.0, 1.0), port=port)
 
 
@@ -592,7 +592,7 @@ def test_child_serves_to_a_real_client_and_stop_leaves_no_process(tmp_path: Path
 
 @pytest.mark.usefixtures("_world_on_path")
 def test_child_ends_with_its_parent() -> None:
-    """A parent that is killed cannot stop its server; the server sees it and stops by itself."""
+    """A killed parent cannot stop its server, so the server detects that and exits."""
     script = (
         "import time; from vedette.lab.worlds.synthetic.server import start_server; "
         "print(start_server('test_server:small_world', 1).port, flush=True); time.sleep(600)"

@@ -41,7 +41,7 @@ def test_another_seed_is_another_web() -> None:
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_world_opens_with_its_size(name: str) -> None:
-    """The live pages at the start are within a tenth of the stated number, and the hosts are as many as stated."""
+    """The number of live pages at the start is within 10% of the stated one, and that of hosts is exact."""
     world = open_synthetic_world(name)
     live = sum(len(world.live_pages(host, world.start_s)) for host in world.sites)
     assert live == pytest.approx(SIZES[name].pages, rel=0.1)
@@ -49,7 +49,7 @@ def test_a_world_opens_with_its_size(name: str) -> None:
 
 
 def test_an_unknown_size_names_the_known_ones() -> None:
-    """The error tells what could have been typed."""
+    """The error lists the valid sizes."""
     with pytest.raises(UsageError, match=r"tiny.*small.*medium.*large"):
         open_synthetic_world("enormous")
 

@@ -1,11 +1,11 @@
-"""The console's page Actions."""
+"""The console's Actions page."""
 
 from tests.web.console.explain_facts import DOCS
 from tests.web.small_operator import signed_in
 
 
 def test_the_log_offers_to_undo_and_pages_back() -> None:
-    """What was undone says so; earlier actions are a link away."""
+    """Undone actions are marked, and earlier ones are on the next page."""
     console = signed_in()
     for _ in range(60):
         console.post("/console/sites/pause", site=DOCS.start, paused="yes")

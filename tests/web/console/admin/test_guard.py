@@ -1,4 +1,4 @@
-"""No one comes into the console without the operator's token, and no one acts in the operator's name."""
+"""No one gets into the console without the operator's token, and no one can act on the operator's behalf."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ PAUSED = ActionLine(1, NOW_S - 900, "the site <b> was paused", "the console", ca
 
 
 def routes(console: Console) -> list[tuple[str, str]]:
-    """Every method and path under the console, with something in the place of parameters."""
+    """List every method and path under the console, with sample parameters."""
     mount = next(route for route in console.app.routes if isinstance(route, Mount))
     found = [route for route in mount.routes if isinstance(route, Route)]
     assert len(found) > 10
@@ -37,12 +37,12 @@ def routes(console: Console) -> list[tuple[str, str]]:
 
 
 def cookie_of(answer: object) -> SimpleCookie:
-    """The cookie that an answer sets."""
+    """Return the cookie that a response sets."""
     return SimpleCookie(answer.headers["set-cookie"])  # type: ignore[attr-defined]  # an answer as httpx has it
 
 
-def test_nothing_is_told_or_done_without_a_session() -> None:
-    """Every route, whatever its method, leads to the sign-in page or is refused; so do addresses that are none."""
+def test_every_route_requires_a_session() -> None:
+    """Every route and method, and every unknown path, leads to the sign-in page or is refused."""
     console = Console()
     for method, path in [*routes(console), ("GET", "/console/none"), ("POST", "/console/none")]:
         answer = console.client.request(method, path, headers=OURS, data={"csrf": "x"} if method == "POST" else None)
@@ -54,8 +54,8 @@ def test_nothing_is_told_or_done_without_a_session() -> None:
     assert console.operator.orders == []
 
 
-def test_with_a_session_every_page_is_shown_and_kept_by_nobody() -> None:
-    """All that can be read is, with the headers of the strict pages."""
+def test_pages_of_a_session_are_shown_and_not_cached() -> None:
+    """All pages can be read, with strict headers."""
     console = signed_in()
     for method, path in routes(console):
         if method != "GET" or path == "/console/live":
@@ -70,7 +70,7 @@ def test_with_a_session_every_page_is_shown_and_kept_by_nobody() -> None:
 
 
 def test_every_form_that_posts_carries_the_mark() -> None:
-    """A page with a form that forgot it would not work, or worse."""
+    """A form without the token would not work, or worse."""
     console = signed_in()
     console.post("/console/undo", action="1")
     for method, path in routes(console):
@@ -80,8 +80,8 @@ def test_every_form_that_posts_carries_the_mark() -> None:
 
 
 @pytest.mark.parametrize("mark", ["", "x", "0" * 64, "é" * 64])
-def test_a_post_without_the_right_mark_does_nothing(mark: str) -> None:
-    """On every route that can be posted to."""
+def test_a_post_without_its_token_does_nothing(mark: str) -> None:
+    """This holds for every route that accepts POST."""
     console = signed_in()
     for method, path in routes(console):
         if method == "POST":
@@ -90,8 +90,8 @@ def test_a_post_without_the_right_mark_does_nothing(mark: str) -> None:
     assert console.operator.orders == []
 
 
-def test_the_mark_of_another_session_is_worth_nothing() -> None:
-    """A mark belongs to one session: who has one of their own cannot use it in someone else's."""
+def test_the_token_of_another_session_is_refused() -> None:
+    """A token belongs to one session and can't be used in another."""
     console = signed_in()
     foreign = console.mark()
     console.client.cookies.clear()
@@ -114,7 +114,7 @@ def test_the_mark_of_another_session_is_worth_nothing() -> None:
     ],
 )
 def test_a_post_from_elsewhere_does_nothing(headers: dict[str, str]) -> None:
-    """Even with the right mark and cookie; neither does it sign anyone in."""
+    """Even the right token and cookie don't help, and no one is signed in that way."""
     console = signed_in()
     answer = console.client.post("/console/undo", data={"csrf": console.mark(), "action": "1"}, headers=headers)
     assert answer.status_code == 403
@@ -123,8 +123,8 @@ def test_a_post_from_elsewhere_does_nothing(headers: dict[str, str]) -> None:
     assert not other.cookies
 
 
-def test_a_browser_that_says_only_its_origin_is_believed() -> None:
-    """Over plain http browsers send no more than that."""
+def test_an_origin_header_is_enough_for_a_post() -> None:
+    """Over plain http, browsers send nothing else."""
     console = signed_in()
     fields = {"csrf": console.mark(), "action": "9"}
     answer = console.client.post("/console/undo", data=fields, headers={"origin": "http://search.example.org"})
@@ -132,7 +132,7 @@ def test_a_browser_that_says_only_its_origin_is_believed() -> None:
 
 
 def test_only_forms_are_read() -> None:
-    """What a script of another site could send as text is none."""
+    """Text that a script of another site could send is rejected."""
     console = signed_in()
     for kind in ("application/json", "text/plain", "multipart/form-data; boundary=x", ""):
         headers = {**OURS, "content-type": kind}
@@ -142,7 +142,7 @@ def test_only_forms_are_read() -> None:
 
 
 def test_a_cookie_that_was_there_before_is_worthless_and_replaced() -> None:
-    """Who plants a cookie in a browser gets nothing when its owner signs in (fixation)."""
+    """An attacker who plants a cookie gains nothing when the user signs in (session fixation)."""
     console = Console()
     console.client.cookies.set(**PLANTED)
     answer = console.sign_in()
@@ -158,7 +158,7 @@ def test_a_cookie_that_was_there_before_is_worthless_and_replaced() -> None:
 
 @pytest.mark.parametrize(("address", "is_secure"), [("", False), ("https://search.example.org", True)])
 def test_the_cookie_is_for_this_server_alone(address: str, *, is_secure: bool) -> None:
-    """No script reads it, no other path gets it, and over https it never goes over http."""
+    """Scripts can't read it, other paths don't get it, and over https it is never sent over http."""
     console = Console(replace(UNLIMITED, address=address))
     cookie = cookie_of(console.sign_in())[SESSION_COOKIE]
     assert cookie["httponly"]
@@ -170,7 +170,7 @@ def test_the_cookie_is_for_this_server_alone(address: str, *, is_secure: bool) -
 
 
 def test_guessing_is_slowed_for_one_address() -> None:
-    """After some wrong tokens even the right one has to wait, and the error says how long; later it works again."""
+    """After some wrong tokens even the right one must wait, and the error says how long; later it works again."""
     console = Console()
     answers = [console.sign_in(token=f"wrong {number}") for number in range(12)]
     assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
@@ -182,8 +182,14 @@ def test_guessing_is_slowed_for_one_address() -> None:
     assert console.sign_in().status_code == 303
 
 
+def test_right_tokens_are_not_counted() -> None:
+    """The operator can sign in from many tabs and scripts in a row."""
+    console = Console()
+    assert {console.sign_in().status_code for _ in range(30)} == {303}
+
+
 def test_guessing_is_slowed_for_all_addresses_together() -> None:
-    """Who has many addresses does not get as many times more guesses."""
+    """An attacker with many addresses does not get that many more guesses."""
     console = Console()
     guessers = [console.another(f"192.0.2.{number}") for number in range(15)]
     statuses = [console.sign_in(guesser, "wrong").status_code for guesser in guessers for _ in range(10)]
@@ -192,7 +198,7 @@ def test_guessing_is_slowed_for_all_addresses_together() -> None:
 
 
 def test_a_session_ends_by_time() -> None:
-    """After twelve hours by the wall's clock; and one from far in the future is none."""
+    """After twelve hours of wall time; a session from far in the future is invalid."""
     console = signed_in()
     console.wall_s += SESSION_S - 1
     assert console.client.get(HOME_URL).status_code == 200
@@ -202,8 +208,8 @@ def test_a_session_ends_by_time() -> None:
     assert console.client.get(HOME_URL).status_code == 303
 
 
-def test_signing_out_ends_the_session_for_whoever_has_it() -> None:
-    """The cookie is taken back, and a copy of it opens nothing."""
+def test_signing_out_ends_the_session_for_all_copies_of_its_cookie() -> None:
+    """The cookie is deleted, and a copy of it no longer works."""
     console = signed_in()
     secret = console.client.cookies[SESSION_COOKIE]
     answer = console.post("/console/signout")
@@ -216,7 +222,7 @@ def test_signing_out_ends_the_session_for_whoever_has_it() -> None:
 
 
 def test_a_replaced_token_ends_all_sessions() -> None:
-    """And the old token opens nothing any more."""
+    """The old token no longer works either."""
     console = signed_in()
     other = "vo_another"
     console.operator.run_command(ReplaceToken(hashlib.sha256(other.encode()).hexdigest()), "the command line")
@@ -226,7 +232,7 @@ def test_a_replaced_token_ends_all_sessions() -> None:
 
 
 def test_a_form_that_is_sent_twice_has_one_id() -> None:
-    """So its command is executed once; another page's form, or other content, is another command."""
+    """So its command runs once; another page's form, or other content, is another command."""
     console = signed_in()
     console.operator.refusal = StoreError("not carried out yet")
     mark = console.mark()
@@ -256,8 +262,8 @@ def test_the_token_and_the_secret_are_in_no_session_and_no_page() -> None:
         assert secret not in text
 
 
-def test_a_keeper_that_is_away_is_said() -> None:
-    """No one can be signed in or out then, and nothing else breaks."""
+def test_an_unreachable_coordinator_is_reported() -> None:
+    """No one can sign in or out then, and nothing else breaks."""
     console = signed_in()
     console.operator.refusal = StoreError("the crawler does not answer")
     assert console.post("/console/signout").status_code == 503
@@ -282,7 +288,7 @@ def test_a_keeper_that_is_away_is_said() -> None:
     ],
 )
 def test_signing_in_leads_nowhere_else(place: str) -> None:
-    """Whatever ``next`` contains, it redirects to the console's first page, without headers from the visitor."""
+    """Whatever ``next`` contains, it redirects to the console's first page, without injected headers."""
     console = Console()
     assert f'name="next" value="{HOME_URL}"' in console.client.get("/console/signin", params={"next": place}).text
     answer = console.sign_in(place=place)
@@ -293,7 +299,7 @@ def test_signing_in_leads_nowhere_else(place: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_place_is_one_of_the_console(place: str) -> None:
-    """The accepted value is a path under the console that no browser reads as something else."""
+    """The accepted value is a path under the console that no browser interprets differently."""
     kept = safe_redirect(place)
     assert kept.startswith("/console/")
     assert kept.isprintable()
@@ -312,7 +318,7 @@ def test_odd_paths_are_no_pages(path: str) -> None:
 
 
 def test_fields_with_breaks_make_no_headers() -> None:
-    """The way back is quoted, whatever a field holds."""
+    """The redirect target is quoted, whatever a field contains."""
     console = signed_in()
     console.operator.lines.append(PAUSED)
     answer = console.post("/console/undo", action="1", back="/console/sites\r\nx-evil: 1")
@@ -320,8 +326,8 @@ def test_fields_with_breaks_make_no_headers() -> None:
     assert answer.headers["location"] == f"{HOME_URL}?done=2"
 
 
-def test_what_was_done_is_said_on_the_next_page_with_a_way_back() -> None:
-    """It is looked up by its number: no text travels in addresses."""
+def test_the_next_page_shows_the_last_action_with_undo() -> None:
+    """It is looked up by number, so that URLs contain no text."""
     console = signed_in()
     console.operator.lines.append(PAUSED)
     page = console.client.get("/console/storage?done=1").text
@@ -339,7 +345,7 @@ def test_what_was_done_is_said_on_the_next_page_with_a_way_back() -> None:
 
 @pytest.mark.parametrize("access", ["open", "token", "proxy"])
 def test_the_console_asks_for_its_own_token_in_every_mode(access: str) -> None:
-    """No reader's key is needed, nor does one help; behind a proxy, only what comes through the proxy is heard."""
+    """A user's key is neither needed nor sufficient; behind a proxy, only requests through it are accepted."""
     console = Console(replace(UNLIMITED, access=access))  # type: ignore[arg-type]  # one of three
     answer = console.client.get(HOME_URL)
     if access == "proxy":
@@ -352,7 +358,7 @@ def test_the_console_asks_for_its_own_token_in_every_mode(access: str) -> None:
 
 
 def test_without_a_console_there_is_nothing_there() -> None:
-    """A server that was given none has no such pages."""
+    """A server without a console has no such pages."""
     client = TestClient(create_app(SmallSearch(), UNLIMITED, Branding()), follow_redirects=False)
     for path in ("/console", HOME_URL, "/console/signin"):
         assert client.get(path).status_code == 404

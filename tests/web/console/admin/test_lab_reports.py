@@ -1,4 +1,4 @@
-"""The console's pages on the lab, over real files: valid reports, and hostile ones."""
+"""The console's lab pages with real files: valid reports and hostile ones."""
 
 import csv
 import io
@@ -44,7 +44,7 @@ REPORT: Mapping[str, Any] = {
 
 
 def put(folder: Path, name: str, report: object) -> None:
-    """A report with a plot."""
+    """Write a report with a plot."""
     (folder / "lab").mkdir(exist_ok=True)
     (folder / "lab" / f"lab-{name}.json").write_text(report if isinstance(report, str) else json.dumps(report))
     (folder / "lab" / f"lab-{name}-age.svg").write_text(SVG)
@@ -59,22 +59,22 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def console(folder: Path) -> Console:
-    """A console over it, signed in."""
+    """A console for it, signed in."""
     return signed_in(reports=FolderReports(folder))
 
 
 def places(page: str) -> list[str]:
-    """What the navigation names, in its order."""
+    """Return the entries of the navigation, in order."""
     return re.findall(r'<li><a href="/console/[^"]*"[^>]*>([^<]+)</a>', page.partition("</nav>")[0])
 
 
 def rows_of(text: str) -> list[list[str]]:
-    """A file of CSV."""
+    """Parse a CSV file."""
     return list(csv.reader(io.StringIO(text)))
 
 
 def test_the_lab_is_in_the_navigation_where_it_has_something_to_show(console: Console, tmp_path: Path) -> None:
-    """Before Actions, which is the last; without a report it is not there, and its page says how to make one."""
+    """It comes before Actions, the last entry; without a report it is missing, and its page says how to create one."""
     assert places(console.client.get("/console/").text)[-2:] == ["Lab", "Actions"]
     bare = signed_in(reports=FolderReports(tmp_path / "elsewhere"))
     assert "Lab" not in places(bare.client.get("/console/").text)
@@ -84,8 +84,8 @@ def test_the_lab_is_in_the_navigation_where_it_has_something_to_show(console: Co
     assert signed_in().client.get("/console/lab").status_code == 200
 
 
-def test_nobody_sees_a_report_who_is_not_signed_in(folder: Path) -> None:
-    """Neither the list nor a report nor its plots."""
+def test_reports_require_a_session(folder: Path) -> None:
+    """Neither the list nor a report nor its plots are visible."""
     stranger = Console(reports=FolderReports(folder)).client
     for path in ("/console/lab", "/console/lab/refresh", "/console/lab/refresh/lab-refresh-age.svg"):
         answer = stranger.get(path)
@@ -111,7 +111,7 @@ def test_reports_are_listed_with_question_and_time(console: Console, folder: Pat
 
 
 def test_a_report_has_question_command_plots_and_tables(console: Console) -> None:
-    """The plot is an image with a caption, and links to the table of its numbers; omitted rows are counted."""
+    """The plot is an image with a caption and a link to its table; omitted rows are counted."""
     page = console.client.get("/console/lab/refresh").text
     for words in ("How current are copies?", "vedette lab run refresh --seeds 3", "made:tiny (ab)", "3 more lines"):
         assert words in page
@@ -122,7 +122,7 @@ def test_a_report_has_question_command_plots_and_tables(console: Console) -> Non
 
 
 def test_tables_sort_by_their_numbers_and_each_for_itself(console: Console) -> None:
-    """12 000 is more than 5 000 and 900, whatever the first digit; cells without a number are last."""
+    """12 000 is more than 5 000 and 900, whatever the first digit; cells without a number come last."""
 
     def policies(query: str) -> list[list[str]]:
         page = console.client.get(f"/console/lab/refresh?{query}").text
@@ -156,7 +156,7 @@ def test_a_table_is_taken_away_as_numbers(console: Console) -> None:
 
 
 def test_numbers_of_several_units_say_which(console: Console, folder: Path) -> None:
-    """Where lines of a column differ in their unit, it has a column of its own."""
+    """If rows of a column have different units, the unit gets its own column."""
     rows = [["age", "-0.2\u2009d"], ["freshness", "4.7\u2009points"]]
     put(folder, "refresh", {**REPORT, "tables": [{**TABLE, "columns": ["metric", "difference"], "rows": rows}]})
     head, *lines = rows_of(console.client.get("/console/lab/refresh?csv=t1").text)
@@ -165,7 +165,7 @@ def test_numbers_of_several_units_say_which(console: Console, folder: Path) -> N
 
 
 def test_a_plot_can_do_nothing(console: Console) -> None:
-    """It comes as a picture, with a policy by which it runs and loads nothing, even opened by itself."""
+    """It is served as an image with a policy that allows no scripts or requests, even when opened directly."""
     answer = console.client.get("/console/lab/refresh/lab-refresh-age.svg")
     assert answer.headers["content-type"] == "image/svg+xml"
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -176,7 +176,7 @@ def test_a_plot_can_do_nothing(console: Console) -> None:
 
 
 def test_texts_of_an_enemy_are_texts(console: Console, folder: Path) -> None:
-    """Anything in a report is escaped; a CSV file has no formula in it."""
+    """Everything in a report is escaped, and CSV files contain no formulas."""
     table = {**TABLE, "title": EVIL, "about": EVIL, "meanings": [[EVIL, EVIL]], "columns": ["=1+1", EVIL]}
     evil = {
         **REPORT,
@@ -200,7 +200,7 @@ def test_texts_of_an_enemy_are_texts(console: Console, folder: Path) -> None:
     "name", ["..", "%2e%2e", "..%2f..%2fetc%2fpasswd", "lab-refresh", "refresh.json", "refresh%00", "%ff", "a" * 3_000]
 )
 def test_other_names_are_nobodys(console: Console, name: str) -> None:
-    """No report and no plot; the answer is a page of the console or the way to its first."""
+    """The response is a console page or a redirect to the first one."""
     for path in (f"/console/lab/{name}", f"/console/lab/refresh/{name}", f"/console/lab/{name}/lab-refresh-age.svg"):
         answer = console.client.get(path)
         assert answer.status_code in {404, 200, 307, 308, 400}
@@ -210,13 +210,13 @@ def test_other_names_are_nobodys(console: Console, name: str) -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_is_an_amount_or_none(text: str) -> None:
-    """Parsing never fails, and a parsed amount begins with a digit or a minus."""
+    """Parsing never fails, and a parsed amount starts with a digit or a minus."""
     assert parse_amount(text) is None or text[0] in "-0123456789"
 
 
 @given(st.floats(-1e9, 1e9), st.sampled_from(["", "\u2009%", "\u2009d"]))
 def test_an_amount_is_read_as_it_was_written(value: float, unit: str) -> None:
-    """Whole numbers with thin spaces between thousands, with a unit or none."""
+    """Whole numbers with thin spaces between thousands, with or without a unit."""
     written = f"{round(value):,}".replace(",", "\u2009")
     found = parse_amount(f"{written}{unit}")
     assert found is not None

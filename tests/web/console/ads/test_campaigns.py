@@ -1,4 +1,4 @@
-"""The console's page of sponsored results, and the API for advertisers: over a real folder and a coordinator."""
+"""The console's Sponsored page, and the API for advertisers, with a real folder and a coordinator."""
 
 import csv
 import io
@@ -17,13 +17,15 @@ from vedette.adapters.ads.campaign_store import AdTarget
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
 from vedette.runtime.ads.selection import build_settings
-from vedette.runtime.ads.service import FolderAdService
+from vedette.runtime.ads.service import LiveAdService
+from vedette.runtime.ads.storage import FolderAdStorage
 from vedette.runtime.commands.search_commands import row_from_key
+from vedette.serve.ads.live_policies import AD_POLICIES
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key
 from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
-from vedette.web.commands.commands import CommandResult
+from vedette.web.commands.commands import CommandResult, SetMachine
 from vedette.web.console.ports.sites import ActionLine
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.public.visits import Visitor
@@ -32,16 +34,16 @@ from vedette.web.rendering import Branding
 SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 
 
-class Desk(FolderAdService):
-    """The real one, except for its commands, which are executed here as no coordinator runs."""
+class Desk(LiveAdService):
+    """The real service, except that commands run here, because no coordinator is running."""
 
     def __init__(self, folder: Path, operator: SmallOperator) -> None:
-        super().__init__(folder, build_settings(SERVE))
+        super().__init__(FolderAdStorage(folder), build_settings(SERVE))
         self.folder, self.operator = folder, operator
         self.by: list[str] = []
 
     def run_command(self, command: AdCommand, by: str, _id: str = "") -> CommandResult:
-        """At once."""
+        """Run it immediately."""
         ordered(self.folder, command)
         self.by.append(by)
         self.operator.lines.append(
@@ -51,7 +53,7 @@ class Desk(FolderAdService):
 
 
 def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Desk]:
-    """A console over it, with an operator who is signed in."""
+    """A console with a signed-in operator."""
     console = Console()
     console.operator = SmallOperator()
     desk = Desk(folder, console.operator)
@@ -63,7 +65,7 @@ def console_over(folder: Path, keys: tuple[Key, ...] = ()) -> tuple[Console, Des
 
 
 def show(folder: Path, times: int = 1) -> None:
-    """People search, and the first clicks."""
+    """Let people search, and let the first one click."""
     now_s = time.time() - 60
     clock = [now_s]
     here = sponsor(folder, lambda: clock[0])
@@ -74,8 +76,8 @@ def show(folder: Path, times: int = 1) -> None:
             here.charge_click(shown[0].impression, Visitor("198.51.100.7", "Browser"))
 
 
-def test_nothing_is_there_until_it_is_switched_on() -> None:
-    """Neither the page nor a way to it, nor the API."""
+def test_ads_are_absent_until_they_are_turned_on() -> None:
+    """Neither the page, nor a link to it, nor the API exists."""
     console = Console()
     assert console.sign_in().status_code == 303
     assert console.client.get("/console/sponsored").status_code == 404
@@ -85,7 +87,7 @@ def test_nothing_is_there_until_it_is_switched_on() -> None:
 
 
 def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
-    """Spend, rate with its interval, what was lost, and why each was chosen; the same as CSV."""
+    """Shows spend, click rate with its interval, lost searches, and why each ad was chosen; the same as CSV."""
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
     show(tmp_path, 3)
     console, _ = console_over(tmp_path)
@@ -103,7 +105,7 @@ def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
 
 
 def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
-    """By buttons, logged, with undo; a wrong one is reported."""
+    """Buttons work, actions are logged and can be undone, and errors are reported."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     ordered(tmp_path, SaveAd(ad("high", "1.00", title="Other shoes")))
     console, desk = console_over(tmp_path)
@@ -128,7 +130,7 @@ def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
 
 
 def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
-    """From nothing to an ad that waits; an edit waits again; errors are shown beside their fields."""
+    """Forms create a campaign and an ad; an edit needs approval again; errors are next to their fields."""
     with opened(tmp_path):
         pass
     console, desk = console_over(tmp_path)
@@ -163,7 +165,7 @@ def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
 
 
 def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
-    """Impressions, clicks, rate with its interval, spend, pace, average charge, and what was lost to what."""
+    """Shows impressions, clicks, rate with its interval, spend, pace, average charge, and losses by reason."""
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
     show(tmp_path, 3)
     console, _ = console_over(tmp_path)
@@ -180,8 +182,8 @@ def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
     assert (poor["Impressions"], poor["Lost to reserve"]) == ("0", "3")
 
 
-def test_hostile_words_stay_words(tmp_path: Path) -> None:
-    """Even those that were never validated strictly, in the console and beside results."""
+def test_hostile_text_is_escaped(tmp_path: Path) -> None:
+    """Even text that was never validated, in the console and next to results."""
     hostile = '"><script>alert(1)</script>'
     market(tmp_path, (ad("high", "2.00")._replace(title=hostile, text=hostile), "9.00"))
     show(tmp_path)
@@ -190,7 +192,7 @@ def test_hostile_words_stay_words(tmp_path: Path) -> None:
 
 
 def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
-    """Two advertisers with an ad and a key each, a key of neither, one of the operator, and no one's."""
+    """Two advertisers with an ad and a key each, an unrelated key, an operator key, and none."""
     made = {name: made_key(name) for name in ("annkey", "bobkey", "other")}
     boss, boss_key = made_key("boss", "search", "admin")
     market(folder, (ad("high", "2.00"), "9.00"))
@@ -213,8 +215,8 @@ def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
     return console, desk, {name: asking(secret) for name, secret in secrets.items()}
 
 
-def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
-    """And nothing else; no key, no advertiser's key, and a key recreated under the advertiser's name see nothing."""
+def test_a_key_sees_only_its_advertiser(tmp_path: Path) -> None:
+    """Nothing else is visible; without a key, with another key or with a recreated key, nothing is."""
     _, _, asked = keyed(tmp_path)
     show(tmp_path)
     ann = asked["annkey"].get("/api/v1/sponsored").json()
@@ -247,8 +249,8 @@ AD = {
 ORDERS = "/api/v1/sponsored/orders"
 
 
-def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> None:
-    """With the advertiser's key, at any time; only the operator's can approve it, again after each edit."""
+def test_an_advertiser_submits_edits_and_revokes_own_ads(tmp_path: Path) -> None:
+    """The advertiser's key is enough, at any time; only the operator can approve, again after each edit."""
     _, desk, asked = keyed(tmp_path)
     ann, boss = asked["annkey"], asked["boss"]
 
@@ -279,8 +281,8 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     assert set(desk.by) == {"the key annkey", "the key boss"}
 
 
-def test_an_advertiser_keeps_what_an_order_does_not_name(tmp_path: Path) -> None:
-    """A new budget leaves the key, a new key leaves the budget, and an empty budget takes the limit away."""
+def test_settings_that_a_command_omits_are_kept(tmp_path: Path) -> None:
+    """Changing the budget keeps the key and vice versa; an empty budget removes the limit."""
     _, desk, asked = keyed(tmp_path)
 
     def order(**fields: str) -> tuple[str, str]:
@@ -315,8 +317,8 @@ def test_an_advertiser_keeps_what_an_order_does_not_name(tmp_path: Path) -> None
         ({}, 400),
     ],
 )
-def test_what_is_not_his_or_cannot_be_is_refused(tmp_path: Path, order: object, status: int) -> None:
-    """In words, and nothing has changed; the same for anyone without such a key."""
+def test_commands_on_other_advertisers_ads_are_refused(tmp_path: Path, order: object, status: int) -> None:
+    """The error is in words, and nothing changes; the same for anyone without such a key."""
     _, desk, asked = keyed(tmp_path)
     before = desk.list_campaigns(), desk.list_ads()
     answer = asked["annkey"].post(ORDERS, json=order)
@@ -337,7 +339,7 @@ def test_orders_are_checked(tmp_path: Path) -> None:
 
 
 def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
-    """In words, for the administrator in the console and for an advertiser by the API, who sees no ad of others."""
+    """For the operator in the console and for an advertiser in the API, who sees no ads of others."""
     console, _, clients = keyed(tmp_path)
     ordered(tmp_path, SaveAd(ad("high", "0.04", "blue hats")), SaveAd(ad("high", "0.30", "green tea")))
     ordered(tmp_path, ReviewAd(2, "approved"), ReviewAd(3, "approved"), PauseCampaign("bobs", paused=True))
@@ -357,12 +359,12 @@ def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
     assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1}).status_code == 400
 
 
-def test_each_reason_has_its_words(tmp_path: Path) -> None:
-    """A word that keeps away, a budget that is spent, the advertiser's, and better ads: with what would help."""
+def test_each_reason_has_a_text(tmp_path: Path) -> None:
+    """Covers a negative phrase, a spent budget, the advertiser's budget, and better ads, with what would help."""
     market(tmp_path, *((ad(name, bid), "0.10") for name, bid in (("a", "0.60"), ("b", "0.50"), ("c", "0.07"))))
     ordered(tmp_path, SaveAd(ad("a", "0.60", "blue hats")._replace(negatives=("free",))), ReviewAd(4, "approved"))
     clock = [NOW_S]
-    desk = FolderAdService(tmp_path, build_settings(SERVE), lambda: clock[0])
+    desk = LiveAdService(FolderAdStorage(tmp_path), build_settings(SERVE), lambda: clock[0])
     here = sponsor(tmp_path, lambda: clock[0])
 
     def why(number: int, query: str) -> str:
@@ -383,3 +385,16 @@ def test_each_reason_has_its_words(tmp_path: Path) -> None:
     assert "Today's campaign budget is spent: 0.10 of 0.10" in why(number, "red shoes")
     ordered(tmp_path, SaveAdvertiser(parse_advertiser("ann", budget="0.12")))
     assert "The advertiser's budget for today" in why(3, "red shoes")
+
+
+def test_the_policy_is_set_on_the_page(tmp_path: Path) -> None:
+    """Every policy that may run live is offered, three by name and the others for research."""
+    market(tmp_path)
+    console, _ = console_over(tmp_path)
+    page = console.client.get("/console/sponsored").text
+    assert all(f'value="{name}"' in page for name in AD_POLICIES)
+    assert page.index('value="bmix-e"') < page.index("<summary>Research</summary>") < page.index('value="research:')
+    assert console.post("/console/sponsored/set", policy="research:msvv").status_code == 303
+    assert console.operator.orders[-1] == SetMachine({"serve.sponsored_policy": "research:msvv"})
+    answer = console.post("/console/sponsored/set", policy="of tomorrow")
+    assert (answer.status_code, 'id="policy-wrong"' in answer.text) == (422, True)

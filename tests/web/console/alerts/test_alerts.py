@@ -1,4 +1,4 @@
-"""The console's Watches page: watches added, removed and tested by forms; every message and its trouble is shown."""
+"""The console's Watches page: watches are added, removed and tested with forms; messages and errors are shown."""
 
 from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
@@ -18,7 +18,7 @@ HARBOUR = AlertRow("harbour", "ab12", "news.example.org", "harbour OR port", "ht
 
 
 class SmallWatches:
-    """Watches in memory; hosts that begin with "10." are private."""
+    """Watches in memory; hosts that start with "10." are private."""
 
     def __init__(self, *watches: AlertRow, messages: tuple[SentMessage, ...] = ()) -> None:
         self.kept = [AlertLine(watch, 3, "whsec_00ff") for watch in watches]
@@ -26,19 +26,19 @@ class SmallWatches:
         self.tested: list[str] = []
 
     def list_alerts(self) -> list[AlertLine]:
-        """All."""
+        """Return all."""
         return self.kept
 
     def list_messages(self, most: int) -> list[SentMessage]:
-        """The latest."""
+        """Return the latest."""
         return self.sent[:most]
 
     def check_webhook(self, webhook: str) -> str:
-        """Of private ones."""
+        """Reject private ones."""
         return "10.0.0.1 is a private address, which is not allowed" if "//10." in webhook else ""
 
     def send_test(self, name: str) -> SentMessage:
-        """Noted."""
+        """Record it."""
         if name not in [kept.watch.name for kept in self.kept]:
             raise UsageError(f'there is no watch "{name}"')
         self.tested.append(name)
@@ -46,7 +46,7 @@ class SmallWatches:
 
 
 def console_with(watches: SmallWatches) -> Console:
-    """A console that has them, with an operator who is signed in."""
+    """A console with these watches and a signed-in operator."""
     console = Console()
     console.operator = SmallOperator()
     parts = ConsoleServices(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, alerts=watches)
@@ -57,7 +57,7 @@ def console_with(watches: SmallWatches) -> Console:
 
 
 def test_a_watch_is_made_by_a_form() -> None:
-    """The order has it as it was meant; what was done can be undone."""
+    """The command is as intended, and can be undone."""
     console = console_with(SmallWatches())
     assert "No watches yet" in console.client.get("/console/watches").text
     form = {"name": "Harbour", "place": "https://News.example.org/", "query": " harbour ", "webhook": "", "reader": ""}
@@ -69,8 +69,8 @@ def test_a_watch_is_made_by_a_form() -> None:
     assert "Undo" in console.client.get("/console/watches?done=1").text
 
 
-def test_what_is_wrong_stands_beside_its_field() -> None:
-    """All of it at once, with what was typed still there; nothing is ordered."""
+def test_errors_are_next_to_their_fields() -> None:
+    """All errors are shown at once, the input stays, and no command is sent."""
     console = console_with(SmallWatches())
     wrong = {"name": "no spaces", "place": "", "query": "()", "webhook": "ftp://x/", "reader": ""}
     answer = console.post("/console/watches/add", **wrong)
@@ -91,8 +91,8 @@ def test_what_is_wrong_stands_beside_its_field() -> None:
     assert console.operator.orders == []
 
 
-def test_a_refused_order_is_told() -> None:
-    """In the operator's own words."""
+def test_a_refused_command_is_reported() -> None:
+    """The message is the operator's."""
     console = console_with(SmallWatches())
     console.operator.refusal = UsageError("there is such a watch already")
     answer = console.post("/console/watches/add", name="a", place="*")
@@ -101,7 +101,7 @@ def test_a_refused_order_is_told() -> None:
 
 
 def test_a_watch_is_removed_and_tested() -> None:
-    """A test of one that is not there is refused."""
+    """Testing a missing watch is refused."""
     watches = SmallWatches(HARBOUR)
     console = console_with(watches)
     assert console.post("/console/watches/test", name="harbour").headers["location"] == "/console/watches#messages"
@@ -112,7 +112,7 @@ def test_a_watch_is_removed_and_tested() -> None:
 
 
 def test_messages_and_their_troubles_are_seen() -> None:
-    """What waits, what failed and why; hostile words stay words. The same as a table to take away."""
+    """Shows what is waiting, what failed and why; hostile text is escaped. The same as CSV."""
     base = Delivery("ab12-7", "ab12", 7, 7, NOW_S, None, 10, 500, f"{HOSTILE}; given up after 10 tries", NOW_S)
     messages = (
         SentMessage("harbour", base),
@@ -129,8 +129,8 @@ def test_messages_and_their_troubles_are_seen() -> None:
     assert "harbour" in console.client.get("/console/watches?csv=1").text
 
 
-def test_nobody_else_comes_in() -> None:
-    """Neither to the page nor to its posts."""
+def test_others_have_no_access() -> None:
+    """Neither the page nor its forms are accessible."""
     console = signed_in()
     stranger = console.another("192.0.2.9")
     assert stranger.get("/console/watches").status_code == 303

@@ -1,4 +1,4 @@
-"""Where the fetch budget went: on the console's page, in the API and as metrics, in the same numbers."""
+"""How the fetch budget was spent: the console page, the API and the metrics show the same numbers."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ TOLD = BudgetReport(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,)
 
 
 def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
-    """The page with plain spaces."""
+    """Return the page with plain spaces."""
     console = signed_in()
     console.watch.budget_now = told
     console.watch.series = {name: [(NOW_S - 60, value), (NOW_S, value)] for name, value in series.items()}
@@ -37,8 +37,8 @@ def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
     return console, str(answer.text).replace(THIN, " ")
 
 
-def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
-    """By kind and site, with the gain per fetch; if nothing was measured it says so instead of zero."""
+def test_the_page_shows_spending_price_and_gain() -> None:
+    """Shows gain per fetch by purpose and site; if nothing was measured, it says so instead of zero."""
     _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
     assert "<strong>95%</strong> of the fetch budget was spent in the last day" in page
     headings = ("How the fetch budget was spent", "Budget by site", "Not worth the price</h2>")
@@ -52,8 +52,8 @@ def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
     assert f'href="{HERE}"' in str(signed_in().client.get("/console/").text)
 
 
-def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> None:
-    """Without a site it redirects to the first; with one the fetches are shown, and the price is not."""
+def test_without_a_budget_the_page_explains_how_to_set_one() -> None:
+    """Without a site it links to the form; with one it shows the fetches, but no price."""
     console, page = shown(TOLD._replace(per_s=None, price=None, held_urls=0, held=()))
     assert "No fetch budget is set" in page
     assert 'href="/console/refresh#settings"' in page
@@ -66,7 +66,7 @@ def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> 
 
 
 def test_every_table_is_a_file() -> None:
-    """Each link to a file leads to one with a head and rows; none has a formula of strangers."""
+    """Each CSV link leads to a file with header and rows, without formulas."""
     console, page = shown(TOLD._replace(held=(HELD._replace(url="=1+1"),)))
     files = [unescape(address) for address in re.findall(rf'class="csv" href="({HERE}[^"]*)"', page)]
     assert len(files) == 3
@@ -94,15 +94,15 @@ tolds = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(tolds)
-def test_whatever_was_spent_the_page_stands(told: BudgetReport) -> None:
-    """Any amounts and any names; nothing of a name becomes markup."""
+def test_the_page_renders_for_any_spending(told: BudgetReport) -> None:
+    """This holds for any amounts and names; names are escaped."""
     _, page = shown(told)
     assert "<b>" not in page
 
 
 @pytest.mark.parametrize(("key", "status"), [(ADMIN, 200), (READER, 403), ("", 401)])
-def test_the_api_tells_operators_the_same(key: str, status: int) -> None:
-    """And no one else; what was not measured is null, and days have a bound."""
+def test_the_api_has_the_same_numbers_for_operators(key: str, status: int) -> None:
+    """No one else can; unmeasured values are null, and the number of days is limited."""
     watch = SmallWatch()
     watch.budget_now = TOLD
     parts = ConsoleServices(SmallOperator(), watch, SmallDesk())
@@ -123,7 +123,7 @@ def test_the_api_tells_operators_the_same(key: str, status: int) -> None:
 
 
 def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
-    """As counters, by what fetches were for."""
+    """They are counters, by purpose."""
     console = signed_in()
     console.watch.budget_now = TOLD
     metrics = str(console.client.get("/metrics").text)
@@ -132,8 +132,8 @@ def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
     assert 'vedette_budget_gain_total{kind="first"} 1.5' in metrics
 
 
-def test_explain_says_what_the_next_fetch_is_for() -> None:
-    """What kind it is, and what its site got of the budget; before any fetch that is none."""
+def test_explain_shows_the_purpose_of_the_next_fetch() -> None:
+    """It shows the purpose, and the site's share of the budget; before any fetch there is none."""
     told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
     assert [fact.words for fact in describe_budget(told)] == ["a first fetch", "0 of 0 fetches today"]
     kinds = [next(describe_budget(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]

@@ -1,4 +1,4 @@
-"""The console gives a site only the credentials that the operator allowed in the settings."""
+"""The console only assigns credentials that the operator allowed in the settings."""
 
 import pytest
 from hypothesis import given
@@ -29,20 +29,20 @@ BAD = (
 
 
 def console(*sites: Site, allowed: tuple[str, ...] = ALLOWED) -> Console:
-    """With an operator who is signed in."""
+    """A console with a signed-in operator."""
     made = Console(Serve(rate=Rate(0, 1.0), console_secrets=allowed), SmallDesk(*sites))
     assert made.sign_in().status_code == 303
     return made
 
 
 def fields(place: str, **more: str) -> dict[str, str]:
-    """What a whole form sends."""
+    """Return the fields of a whole form."""
     return {"scope": "host", "change": "main", "sort_parameters": "yes", "secrets": place, **more}
 
 
 @pytest.mark.parametrize("place", GOOD)
-def test_what_is_allowed_is_taken(place: str) -> None:
-    """For a new site and for one that is there."""
+def test_allowed_secrets_are_accepted(place: str) -> None:
+    """For a new site and for an existing one."""
     new, there = console(), console(Site(START))
     new.post("/console/sites/add", **fields(place, site=START))
     there.post("/console/sites/edit", **fields(place, start=START))
@@ -54,7 +54,7 @@ def test_what_is_allowed_is_taken(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", BAD)
-def test_what_is_not_allowed_is_refused_beside_its_field(place: str) -> None:
+def test_disallowed_secrets_are_refused_next_to_their_field(place: str) -> None:
     """No command is sent, the input stays, and the error says how to allow it."""
     new, there = console(), console(Site(START))
     for answer in (
@@ -70,14 +70,14 @@ def test_what_is_not_allowed_is_refused_beside_its_field(place: str) -> None:
 
 
 def test_a_secret_typed_in_the_place_of_its_place_is_not_shown_again() -> None:
-    """It would be in the page."""
+    """Otherwise it would be in the page."""
     answer = console().post("/console/sites/add", **fields("Bearer hunter22", site=START))
     assert answer.status_code == 422
     assert "hunter22" not in answer.text
 
 
-def test_what_was_set_on_the_command_line_stays_and_can_be_taken_away() -> None:
-    """Other settings of such a site can be changed as ever."""
+def test_secrets_set_by_command_are_kept_and_can_be_removed() -> None:
+    """Other settings of such a site can still be changed."""
     own = console(Site(START, secrets="file:/etc/wiki/secret"))
     own.post("/console/sites/edit", **fields("file:/etc/wiki/secret", start=START, delay="7s"))
     own.post("/console/sites/edit", **fields("", start=START))
@@ -90,8 +90,8 @@ def test_what_was_set_on_the_command_line_stays_and_can_be_taken_away() -> None:
 
 
 @pytest.mark.parametrize(("allowed", "words"), [(ALLOWED, "env:SITE_\N{HORIZONTAL ELLIPSIS}"), ((), "allows none")])
-def test_the_field_says_what_may_be_named(allowed: tuple[str, ...], words: str) -> None:
-    """Before anyone has to try."""
+def test_the_field_shows_which_secrets_are_allowed(allowed: tuple[str, ...], words: str) -> None:
+    """Users see this before they try."""
     page = console(Site(START), allowed=allowed).client.get(f"/console/sites/edit?site={START}")
     assert words in page.text
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S
 
-from vedette.discover.live_policies import DISCOVERY_POLICIES
+from vedette.config.policy_names import DISCOVERY_POLICIES
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.crawl.discovery import compute_delays, compute_medians, count_by_delay, summarize_delays
 from vedette.web.console.ports.monitoring import CrawlStatus, DiscoveryReport, FoundPage, RuntimeSettings, SourceLine
@@ -22,14 +22,14 @@ found_pages = st.lists(st.builds(FoundPage, times, st.none() | times), max_size=
 
 
 def text_of(console: Console, address: str = HERE) -> str:
-    """A page with plain spaces."""
+    """Return a page with plain spaces."""
     answer = console.client.get(address)
     assert answer.status_code == 200
     return str(answer.text).replace(THIN, " ")
 
 
 def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> None:
-    """Three publication dates are known, one is not, which is shown; each source has its rate, polls and a reason."""
+    """Three publication dates are known and one is not, as shown; each source has a rate, polls and a reason."""
     page = text_of(signed_in())
     assert "<strong>5 min</strong>" in page
     assert "3 of 4 new pages state their publication time; 1 has no date." in page
@@ -40,7 +40,7 @@ def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> No
 
 
 def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
-    """Without a site, without a source, and where no page states its date; no chart of nothing."""
+    """Covers no site, no source, and no page with a date; there are no empty charts."""
     console = signed_in()
     watch = console.watch
     watch.discovery_now, watch.crawl_now = DiscoveryReport(), CrawlStatus(is_running=True)
@@ -55,7 +55,7 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
 
 
 def test_the_policy_is_set_on_the_page() -> None:
-    """Every policy that may run live is offered, what holds is checked, and it can be taken back."""
+    """Every live policy is offered, the current one is selected, and changes can be reverted."""
     console = signed_in()
     console.watch.machine_now = RuntimeSettings(discovery="accrual")
     page = text_of(console)
@@ -78,7 +78,7 @@ def test_the_policy_is_set_on_the_page() -> None:
 
 
 def test_every_chart_and_table_is_a_file() -> None:
-    """Each link to a file leads to one with a head and rows."""
+    """Each CSV link leads to a file with header and rows."""
     console = signed_in()
     hours = [NOW_S - 3600 * back for back in range(30, -1, -1)]
     console.watch.series = {"looks": [(at_s, 9.0) for at_s in hours]}
@@ -92,8 +92,8 @@ def test_every_chart_and_table_is_a_file() -> None:
         assert len(found) > 1
 
 
-def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
-    """By wasted polls the quiet one comes first; a URL that is markup stays text."""
+def test_sources_can_be_sorted_and_are_escaped() -> None:
+    """Sorted by wasted polls, the quiet source comes first; markup in a URL is escaped."""
     console = signed_in()
     first = console.client.get(f"{HERE}?csv=sources&sources-sort=-wasted").text.splitlines()[1]
     assert first.startswith("https://docs.example.org/,")
@@ -106,7 +106,7 @@ def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
 
 @given(found_pages)
 def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
-    """By delay, or among the unknown ones; and the quartiles enclose the median."""
+    """Pages are counted by delay or as unknown, and the quartiles enclose the median."""
     assert sum(count for _, count in count_by_delay(pages)) == len(pages)
     spread = summarize_delays(pages)
     assert spread.known + spread.by_day + spread.undated == len(pages)
@@ -116,7 +116,7 @@ def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
 
 @given(found_pages)
 def test_medians_over_time_lie_among_the_delays(pages: list[FoundPage]) -> None:
-    """Each within the time looked at, in order, and between the shortest and the longest delay."""
+    """They are in order, within the time range, and between the shortest and longest delay."""
     points, delays = compute_medians(pages, 0.0, 4e9, 86_400.0), compute_delays(pages)
     assert [at_s for at_s, _ in points] == sorted(at_s for at_s, _ in points)
     assert all(delays[0] <= delay <= delays[-1] for _, delay in points)

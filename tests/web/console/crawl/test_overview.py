@@ -1,4 +1,4 @@
-"""The console's overview pages: correct in words with no data, some, and hostile data."""
+"""The console's overview pages with no data, some data, and hostile data."""
 
 import asyncio
 import csv
@@ -16,6 +16,8 @@ from tests.web.small_operator import Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
 from vedette.adapters.crawl_store.reader import HeldCounts
+from vedette.adapters.crawl_store.request_budget import ExceededLimit
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.workload import Drift, RisingQuery
@@ -41,17 +43,17 @@ HOSTILE = "<script>alert('x')</script>\u202e" + "W" * 200
 
 @pytest.fixture(scope="module")
 def console() -> Console:
-    """Signed in, with the small numbers."""
+    """A signed-in console with small numbers."""
     return signed_in()
 
 
 def rows_of(answer_text: str) -> list[list[str]]:
-    """A file of values as its reader gets it."""
+    """Parse a CSV file."""
     return list(csv.reader(io.StringIO(answer_text)))
 
 
-def test_a_console_without_sites_says_what_to_do_first() -> None:
-    """It offers the form for the first site, and no chart of nothing."""
+def test_a_console_without_sites_offers_the_first_step() -> None:
+    """It offers the form for the first site, and shows no empty charts."""
     console = signed_in()
     console.watch.crawl_now = CrawlStatus(is_running=True)
     page = console.client.get("/console/").text
@@ -59,8 +61,8 @@ def test_a_console_without_sites_says_what_to_do_first() -> None:
     assert "<figure" not in page
 
 
-def test_every_page_stands_without_any_number() -> None:
-    """A new folder has none, and a restarting coordinator shows none."""
+def test_every_page_renders_without_numbers() -> None:
+    """A new folder has none, and neither has a restarting coordinator."""
     console = signed_in()
     console.watch.crawl_now = CrawlStatus()
     console.watch.host_rows = ()
@@ -71,8 +73,8 @@ def test_every_page_stands_without_any_number() -> None:
     assert "vedette up" in console.client.get("/console/queue").text
 
 
-def test_hostile_words_are_only_words() -> None:
-    """Hosts, reasons, queries and actions are strangers' words."""
+def test_text_from_strangers_is_escaped() -> None:
+    """Hosts, reasons, queries and actions come from strangers."""
     console = signed_in()
     watch = console.watch
     watch.crawl_now = watch.crawl_now._replace(in_trouble={HOSTILE: HOSTILE}, waiting_why={HOSTILE: 1}, trouble=HOSTILE)
@@ -93,14 +95,17 @@ def test_hostile_words_are_only_words() -> None:
         assert "<script>alert" not in answer.text
 
 
-def test_troubles_say_what_to_do() -> None:
-    """Each is a sentence with a sentence after it; where all is well there is none."""
+def test_problems_have_advice() -> None:
+    """Each has a sentence and what to do; if all is well, there is none."""
     assert find_warnings(CrawlStatus(is_running=True), "") == []
     crawl = CrawlStatus(
-        in_trouble={f"host{number}": "503" for number in range(9)}, trouble="the disk is full", unindexed=10**6
+        in_trouble={f"host{number}": "503" for number in range(9)},
+        trouble="the disk is full",
+        unindexed=10**6,
+        exceeded=(ExceededLimit("domain", "example.org", 1000, 5),),
     )
     found = find_warnings(crawl, "")
-    assert len(found) == 4
+    assert len(found) == 5
     for trouble in found:
         assert trouble.what.endswith(".")
         assert trouble.do.endswith(".")
@@ -111,15 +116,15 @@ def test_troubles_say_what_to_do() -> None:
     assert "crawl.ca_file" in find_warnings(untrusted, "")[0].do
 
 
-def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
-    """The overview counts it and what looks like real pages; the button overrules the judgment for that site."""
+def test_held_back_urls_are_counted_and_can_be_fetched() -> None:
+    """Overview counts held-back URLs and likely real pages; the button overrules the judgment for that site."""
     start = "https://docs.example.org/"
     console = signed_in(SmallDesk(Site(start)))
     console.watch.crawl_now = console.watch.crawl_now._replace(held=(HeldCounts(start, 294, 254),))
     page = console.client.get("/console/").text
     assert "294, 254 probably real pages" in page
     assert "/console/sites/fetch-held" in page
-    assert "No issues" in page  # it is fetched by itself
+    assert "Suggestions" in page  # they are fetched without a click
     console.watch.crawl_now = console.watch.crawl_now._replace(has_budget=True)
     assert "Needs attention" in console.client.get("/console/").text
     console.post("/console/sites/fetch-held", start=start)
@@ -129,7 +134,7 @@ def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
 
 
 def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None:
-    """All that the record keeps can be taken away, over the time that was chosen; other names are none."""
+    """Every series can be downloaded for the chosen time range; unknown names are rejected."""
     assert set(SERIES_TITLES) == set(SERIES)
     console.watch.series = {name: [(NOW_S - 7200, 1.0), (NOW_S - 60, 2.5)] for name in SERIES}
     for name in SERIES:
@@ -140,7 +145,7 @@ def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None
 
 
 def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
-    """Under its name, with what it means; a number that was never measured is not there."""
+    """Each has a name and a description; numbers never measured are missing."""
     console.watch.series = {"coverage": [(NOW_S, 0.75)], "nobody's": [(NOW_S, 1.0)], "current_share": [(NOW_S, 0.5)]}
     text = console.client.get("/metrics").text
     assert "vedette_coverage 0.75" in text
@@ -150,7 +155,7 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
 
 
 def test_estimated_quality_is_the_first_number(console: Console) -> None:
-    """It is above the number of pages, names its source, and never claims to be complete if it is not."""
+    """It comes before the number of pages, names its basis, and never claims to be complete if it is not."""
     assert "search quality" not in console.client.get("/console/").text
     numbers = {"quality": 0.99971, "views_current_share": 0.92, "change_loss": 0.0317}
     console.watch.series = {name: [(NOW_S, value)] for name, value in numbers.items()}
@@ -165,8 +170,8 @@ def test_estimated_quality_is_the_first_number(console: Console) -> None:
 
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
-    """A running crawl shows no start command; unknown numbers are not shown as zero."""
-    for busy, said in ((True, "showing the last known numbers"), (False, "vedette up")):
+    """A running crawl shows no start command, and unknown numbers are not shown as zero."""
+    for busy, said in ((True, "these are the last known numbers"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
         for page in ("/console/", "/console/queue"):
@@ -177,15 +182,15 @@ def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
 
 
 def test_old_numbers_carry_their_age(console: Console) -> None:
-    """A busy crawler's last numbers are shown, and how old they are."""
+    """A busy crawler's last numbers are shown with their age."""
     console.watch.crawl_now = CrawlStatus(is_running=True, is_busy=True, age_s=12.4, sites=1)
     for page in ("/console/", "/console/queue"):
         text = html.unescape(console.client.get(page).text).replace("\N{NARROW NO-BREAK SPACE}", " ")
         assert "The numbers are 12 s old" in text
 
 
-def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
-    """With its reason as a label; stored pages and searchable pages have separate names."""
+def test_metrics_include_the_numbers_of_the_charts(console: Console) -> None:
+    """The reason is a label; stored and searchable pages have different names."""
     console.watch.series = {"pages": [(NOW_S, 7.0)]}
     console.watch.crawl_now = CrawlStatus(
         is_running=True,
@@ -193,6 +198,8 @@ def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
         statuses={"200": 5, "404": 44},
         failures={"too slow": 3},
         refusals={"disallowed by robots.txt": 6},
+        failing=(FailingProcess("indexer", 7, "no space"),),
+        exceeded=(ExceededLimit("domain", "example.org", 1000, 5),),
     )
     text = console.client.get("/metrics").text
     for line in (
@@ -200,6 +207,8 @@ def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
         'vedette_hosts_waiting{why="resting"} 2.0',
         'vedette_answers{status="404"} 44.0',
         'vedette_fetches_failed{why="too slow"} 3.0',
+        'vedette_process_failures{role="indexer"} 7.0',
+        'vedette_requests_over_limit{name="example.org"} 5.0',
         'vedette_urls_refused{why="disallowed by robots.txt"} 6.0',
         'vedette_searches_left_out{why="its user agent names a program"} 3.0',
         'vedette_forecast_refreshes{chance="10-20"} 20.0',
@@ -209,7 +218,7 @@ def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
 
 
 def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> None:
-    """Many and long ones are counted together, and none breaks the format."""
+    """Many and long reasons are combined, and none breaks the format."""
     strange = {f'a "reason"\n{number}': 1 for number in range(5000)} | {"x" * 10_000: 9}
     console.watch.crawl_now = CrawlStatus(is_running=True, failures=strange)
     lines = [
@@ -221,7 +230,7 @@ def test_reasons_that_servers_wrote_are_bounded_in_metrics(console: Console) -> 
 
 
 def test_the_search_is_asked_in_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has a database open there, which no other thread may use."""
+    """Its database connection belongs to that thread."""
     loops = []
 
     def overview(_search: SmallSearch, _allowed: tuple[str, ...]) -> IndexOverview:
@@ -234,8 +243,8 @@ def test_the_search_is_asked_in_the_thread_of_the_event_loop(monkeypatch: pytest
     assert len(loops) == 1
 
 
-def test_recording_that_is_off_is_said_with_the_way_to_switch_it_on() -> None:
-    """By the name of the setting."""
+def test_disabled_recording_is_explained() -> None:
+    """It names the setting."""
     console = signed_in()
     assert "serve.keep_slates_days" not in console.client.get("/console/searches").text
     console.watch.is_kept = False
@@ -243,7 +252,7 @@ def test_recording_that_is_off_is_said_with_the_way_to_switch_it_on() -> None:
 
 
 def test_tables_of_the_page_sort_and_filter_each_for_itself(console: Console) -> None:
-    """Two tables on a page do not disturb each other, and each has a file of its own."""
+    """Two tables on a page are independent, and each can be downloaded."""
     page = console.client.get("/console/searches?top-filter=nothing&empty-sort=query")
     assert "0 of 1 query" in page.text
     top = rows_of(console.client.get("/console/searches?csv=top").text)
@@ -251,8 +260,8 @@ def test_tables_of_the_page_sort_and_filter_each_for_itself(console: Console) ->
     assert (top[1][0], empty[1][0]) == ("Lag", "lga")
 
 
-def test_moving_numbers_come_as_events(console: Console) -> None:
-    """The first at once; all that the page has a place for."""
+def test_live_numbers_are_sent_as_events(console: Console) -> None:
+    """The first comes at once, with all numbers of the page."""
     places = console.client.get("/console/queue").text
 
     async def first() -> str:
@@ -288,7 +297,7 @@ def asked(query: str) -> Request:
 
 @given(rows=some_rows, sort=st.sampled_from(["name", "-name", "size", "-size", "none", ""]), page=st.text(max_size=4))
 def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort: str, page: str) -> None:
-    """Over all its pages, whatever the order; and a page that is none is another one, not an error."""
+    """Over all pages and in any order; an invalid page number is not an error."""
     NUMBERS.paginate(asked(f"page={page}"), rows)
     shown: list[tuple[str, float | None]] = []
     for number in range(1, 6):
@@ -312,13 +321,13 @@ def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
 
 @given(text=st.text(max_size=8))
 def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
-    """A spreadsheet would carry it out."""
+    """A spreadsheet would run it."""
     answer = NUMBERS.csv_response(asked(""), [(text, -1.5)], "numbers")
     cell = bytes(answer.body).decode().split("\r\n", 1)[1].lstrip('"')
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 def test_a_reader_in_the_console_keeps_nothing_of_the_search(console: Console) -> None:
-    """The session's cookie is not sent to the search pages, which know nothing of it."""
+    """The session cookie is not sent to the search pages."""
     assert console.client.get("/").status_code == 200
     assert "Sign out" not in console.client.get("/").text

@@ -1,4 +1,4 @@
-"""The console's Refresh page: its texts, too little data, and whether its numbers are right."""
+"""The console's Refresh page: its texts, too little data, and correct numbers."""
 
 import csv
 import io
@@ -53,24 +53,24 @@ anything = st.floats() | st.integers(-(10**30), 10**30).map(float)
 
 
 def text_of(console: Console, address: str = "/console/refresh") -> str:
-    """A page with plain spaces."""
+    """Return a page with plain spaces."""
     answer = console.client.get(address)
     assert answer.status_code == 200
     return str(answer.text).replace(THIN, " ")
 
 
 def rows_of(console: Console, query: str) -> list[list[str]]:
-    """A file of the page, as its reader gets it."""
+    """Parse a CSV file of the page."""
     return list(csv.reader(io.StringIO(console.client.get(f"/console/refresh?{query}").text)))
 
 
 def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[CalibrationBin]:
-    """This many refreshes for each pair of forecast and finding."""
+    """Return this many refreshes for each pair of forecast and outcome."""
     return [CalibrationBin(refreshes, refreshes * said, refreshes * found) for said, found in shares]
 
 
-def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> None:
-    """An estimate, a verdict on forecasts, and pages with the words that explain them."""
+def test_the_page_shows_freshness_forecasts_and_due_pages() -> None:
+    """Shows an estimate, a verdict on forecasts, and pages with explanations."""
     page = text_of(signed_in())
     assert "<strong>83%</strong>" in page
     assert "Forecasts are accurate" in page
@@ -80,7 +80,7 @@ def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> Non
 
 
 def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
-    """Without a site, before a page was judged, and before one was fetched twice; no chart of nothing."""
+    """Covers no site, no estimate, and no page fetched twice; there are no empty charts."""
     console = signed_in()
     watch = console.watch
     watch.refresh_now, watch.crawl_now = RefreshStatus(), CrawlStatus(is_running=True)
@@ -91,14 +91,14 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
         "expected-gain", current=1.0, judged=1, soon=(DuePage(URL, NOW_S + 90, "a rule"),)
     )
     page = text_of(console)
-    assert "No page has been refreshed yet" in page
+    assert "No pages have been refreshed yet" in page
     assert "<figure" not in page
     watch.refresh_now = RefreshStatus("nutch", refreshes=5.0, wasted=1.0)
     assert "nutch does not predict how likely" in text_of(console)
 
 
 def test_every_chart_and_table_is_a_file() -> None:
-    """Each link to a file on the page leads to one with a head; and those of the tables have their rows."""
+    """Each CSV link leads to a file with a header, and those of the tables have rows."""
     console = signed_in()
     hours = [NOW_S - 3600 * back for back in range(30, -1, -1)]
     names = ["refreshes", "wasted_share", "price", "checked_in_time", "current_share", "change_found"]
@@ -116,7 +116,7 @@ def test_every_chart_and_table_is_a_file() -> None:
 
 
 def test_refreshes_are_counted_by_the_hour() -> None:
-    """The coordinator's sums decay; the drawn counts do not, and the wasted ones are part of all."""
+    """The coordinator's sums decay, but the drawn counts do not; wasted ones are included."""
     console, forecast, hours = signed_in(), Forecast(at_s=NOW_S - 2 * DAY_S), range(48, -1, -1)
     sums, shares = [], []
     for back in hours:
@@ -132,8 +132,8 @@ def test_refreshes_are_counted_by_the_hour() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.floats(1.0, 1e5)), min_size=1, max_size=40))
-def test_what_was_added_to_a_fading_sum_is_found_again(steps: list[tuple[int, float]]) -> None:
-    """Exactly, where it was looked at as often as something was added."""
+def test_a_decaying_sum_can_be_reversed(steps: list[tuple[int, float]]) -> None:
+    """The result is exact if it was sampled as often as something was added."""
     forecast, at_s, sums = Forecast(), 0.0, [(0.0, 0.0)]
     for count, wait_s in steps:
         at_s += wait_s
@@ -145,14 +145,14 @@ def test_what_was_added_to_a_fading_sum_is_found_again(steps: list[tuple[int, fl
 
 @given(st.lists(st.tuples(anything, anything), max_size=20), anything, anything, st.sampled_from([300.0, 86_400.0]))
 def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: float, now: float, step: float) -> None:
-    """For any input: they end at most now, none began before measuring."""
+    """For any input, they end now at the latest, and none starts before measuring began."""
     for at_s, _ in sum_by_bin(points, begun, now, step):
         assert at_s <= now
         assert at_s - step >= begun - 1e-6 * abs(now)
 
 
-def test_nothing_is_lost_between_stretches() -> None:
-    """What came while it was measured is in one of them, and in one only."""
+def test_every_measurement_is_in_exactly_one_period() -> None:
+    """Everything measured is in exactly one of them."""
     amounts = [(float(at_s), 1.0) for at_s in range(1, 3601)]
     assert sum(amount for _, amount in sum_by_bin(amounts, 0.0, 3600.0, 300.0)) == len(amounts)
 
@@ -169,13 +169,13 @@ def test_nothing_is_lost_between_stretches() -> None:
         ([], "Too early"),
     ],
 )
-def test_whether_forecasts_can_be_trusted_is_said(told: list[CalibrationBin], words: str) -> None:
-    """By how far they are off, beyond what chance does to few; and what follows from it."""
+def test_the_page_judges_its_forecasts(told: list[CalibrationBin], words: str) -> None:
+    """The verdict depends on how far they are off beyond chance, and says what follows."""
     assert words in describe_calibration(told)
 
 
 def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
-    """Forecasts that are right come out as right or as too early, nearly always, however few there are."""
+    """Correct forecasts are judged correct or too early to tell, nearly always, however few there are."""
     rng = np.random.default_rng(7)
     blamed = 0
     for _ in range(200):
@@ -185,14 +185,14 @@ def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
 
 
 def told_by(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[CalibrationBin]:
-    """What the coordinator would report about these refreshes."""
+    """Return the coordinator's report about these refreshes."""
     forecast = Forecast().observe(chance, np.asarray(changed), 0.0)
     return list(map(CalibrationBin, forecast.count, forecast.expected, forecast.found))
 
 
 @given(st.lists(st.tuples(anything, anything, anything).map(CalibrationBin._make), max_size=10))
 def test_any_forecasts_can_be_drawn(told: list[CalibrationBin]) -> None:
-    """Inside the drawing, each dot on its own whisker; and nothing in it is no number."""
+    """Each dot is inside the drawing and on its whisker, and all numbers are finite."""
     describe_calibration(told)
     root = ET.fromstring(str(render_reliability_diagram(told)))  # noqa: S314 - our own text
     dots, whiskers = (
@@ -208,8 +208,8 @@ def test_any_forecasts_can_be_drawn(told: list[CalibrationBin]) -> None:
 
 
 @given(rate=anything, low=st.none() | anything, high=st.none() | anything, share=st.none() | anything)
-def test_any_rate_and_any_share_has_words(rate: float, low: float | None, high: float | None, share: float) -> None:
-    """They are short, and no number in them is none."""
+def test_any_rate_and_share_has_a_text(rate: float, low: float | None, high: float | None, share: float) -> None:
+    """The text is short, and all numbers are finite."""
     for words in (format_interval(rate, low, high), format_percent(share)):
         assert len(words) < 120
         assert "nan" not in words
@@ -217,15 +217,15 @@ def test_any_rate_and_any_share_has_words(rate: float, low: float | None, high: 
 
 
 @given(st.floats(0.5, 3000.0))
-def test_the_ends_of_a_rate_stand_in_the_unit_of_its_middle(days: float) -> None:
+def test_the_interval_of_a_rate_has_the_unit_of_its_mean(days: float) -> None:
     """The shorter time comes first."""
     words = format_interval(1 / days, 1 / (2 * days), 2 / days).replace(THIN, "").replace("about every", "")
     shortest, longest = (float(word.strip("()")) for word in words.partition("between ")[2].split(" and "))
     assert math.isclose(longest, 4 * shortest, rel_tol=0.25)
 
 
-def test_explaining_a_page_tells_of_fetching_it_again() -> None:
-    """How often it changes, whether it has, the worth of a fetch, when it is due, and the last gain."""
+def test_explain_shows_when_a_page_is_refetched() -> None:
+    """Shows how often it changes, whether it has, the worth of a fetch, when it is due, and the last gain."""
     desk = SmallDesk()
     desk.told = {name: value for name, value in facts(URL, refresh=TOLD).items() if name != "url"}
     page = text_of(signed_in(desk), f"/console/explain?url={URL}")
@@ -250,20 +250,20 @@ def test_explaining_a_page_tells_of_fetching_it_again() -> None:
         ({"price": None}, "no price yet"),
     ],
 )
-def test_what_is_not_known_is_said_as_such(changed: dict[str, object], words: str) -> None:
-    """Nothing is made up for a page that was fetched once, or whose gain is not measured."""
+def test_unknown_values_are_shown_as_unknown(changed: dict[str, object], words: str) -> None:
+    """Nothing is invented for a page that was fetched once, or whose gain is not measured."""
     assert any(words in fact.words for fact in describe_refresh({**TOLD, **changed}))
 
 
 def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
-    """And a policy that says little leaves out what it does not say."""
+    """A policy that provides little leaves out the rest."""
     assert list(describe_refresh(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
     assert [fact.name for fact in describe_refresh(silent)] == ["Last fetch"]
 
 
 def test_policy_and_budget_are_set_on_the_page() -> None:
-    """The form shows what holds, each policy with a sentence; only what changes is ordered, and can be taken back."""
+    """The form shows current values and explains each policy; only changes are sent, and can be reverted."""
     console = signed_in()
     page = text_of(console)
     assert all(f'value="{name}"' in page for name in POLICIES)
@@ -287,8 +287,8 @@ def test_policy_and_budget_are_set_on_the_page() -> None:
         ({}, None),
     ],
 )
-def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field: str | None) -> None:
-    """No command is sent, the input stays, and the error is beside its field."""
+def test_wrong_settings_are_reported_next_to_their_field(form: dict[str, str], field: str | None) -> None:
+    """No command is sent, the input stays, and the error is next to its field."""
     console = signed_in()
     before = list(console.operator.orders)
     answer = console.post("/console/refresh/set", **form)
@@ -300,5 +300,5 @@ def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field:
 
 
 def test_every_policy_that_may_run_has_its_sentence() -> None:
-    """The list of the console is that of the configuration."""
+    """The console has the same policies as the configuration."""
     assert {*POLICY_DESCRIPTIONS} == {*POLICIES}

@@ -1,4 +1,4 @@
-"""The console's pages with actions, over the real application and objects in memory."""
+"""The console's pages with actions, on the real application with in-memory objects."""
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +18,8 @@ WHOLE = {"scope": "host", "sort_parameters": "yes", "drop_parameters": "\n".join
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
 
-def test_a_site_is_looked_at_first_and_then_added() -> None:
-    """One field, then a page with what it would be, then the order; what the look took of the host goes with it."""
+def test_a_site_is_previewed_and_then_added() -> None:
+    """A field, then a preview, then the command; the robots.txt fetched for the preview is passed on."""
     console = signed_in()
     assert 'action="/console/sites/preview"' in console.client.get("/console/sites/add").text
     seen = console.post("/console/sites/preview", site="example.org/docs/")
@@ -34,16 +34,16 @@ def test_a_site_is_looked_at_first_and_then_added() -> None:
     assert console.operator.orders == [AddSite(site, asked_s=NOW_S - 2)]
 
 
-def test_what_was_asked_of_one_host_says_nothing_of_another() -> None:
-    """Changing the host after the preview adds one that was not previewed."""
+def test_a_preview_applies_to_its_host_only() -> None:
+    """If the host is changed after the preview, the new one was not previewed."""
     console = signed_in()
     form = {**WHOLE, "site": "other.example", "asked_s": str(NOW_S - 2), "asked_of": "example.org"}
     console.post("/console/sites/add", **form)
     assert console.operator.orders == [AddSite(Site("https://other.example/"))]
 
 
-def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_is_kept() -> None:
-    """Each wrong field has its own words; the others keep what they had; what may be a secret is not shown again."""
+def test_errors_are_next_to_their_fields_and_input_is_kept() -> None:
+    """Each wrong field has an error, the others keep their values; a possible secret is not shown again."""
     console = signed_in()
     typed = {**WHOLE, "site": "example.org", "delay": "soon", "hours": "22:00-06:00", "include": "docs\n/ok/*"}
     answer = console.post("/console/sites/add", **typed, secrets="hunter2", ignore_robots="yes")
@@ -58,7 +58,7 @@ def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_is_kept() -> N
 
 
 def test_a_contact_is_set_where_it_is_missed() -> None:
-    """The page of sites says that there is none, takes one, and keeps what was typed wrong."""
+    """The Sites page says that there is none, accepts one, and keeps invalid input."""
     console = signed_in()
     assert "No contact is set" in console.client.get("/console/sites").text
     wrong = console.post("/console/sites/contact", contact="nobody <b>")
@@ -70,15 +70,15 @@ def test_a_contact_is_set_where_it_is_missed() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "not a site", "https://user:pass@example.org/", "javascript:alert(1)", "3"])
-def test_what_is_no_site_is_asked_for_again(text: str) -> None:
-    """The first field is shown again with the problem."""
+def test_an_invalid_site_is_requested_again(text: str) -> None:
+    """The field is shown again with the error."""
     answer = signed_in().post("/console/sites/preview", site=text)
     assert answer.status_code == 422
     assert 'id="site-wrong"' in answer.text
 
 
 def test_robots_are_ignored_only_where_the_site_is_confirmed_as_ones_own() -> None:
-    """The confirmation is never filled in, and nothing but its exact words counts."""
+    """The confirmation is never filled in, and only its exact words count."""
     console = signed_in(Desk(DOCS))
     assert f'value="{OWNERSHIP_PHRASE}"' not in console.client.get("/console/sites/edit?site=" + DOCS.start).text
     assert (
@@ -109,8 +109,8 @@ def test_the_settings_of_a_site_are_changed_where_they_differ() -> None:
     assert "delay=9s" in order.typed
 
 
-def test_a_site_that_ignores_robots_goes_on_until_it_is_told_not_to() -> None:
-    """Saving other settings does not change it; a tick does."""
+def test_other_settings_do_not_change_the_robots_setting() -> None:
+    """Saving other settings does not change it; the checkbox does."""
     own = Site("https://own.example/", ignore_robots=True)
     console = signed_in(Desk(own))
     form = {**WHOLE, "start": own.start, "delay": "3s"}
@@ -121,7 +121,7 @@ def test_a_site_that_ignores_robots_goes_on_until_it_is_told_not_to() -> None:
 
 
 def test_removing_is_confirmed_by_the_name_of_the_host() -> None:
-    """The page says what will go; a wrong name removes nothing; the right one does, with the pages where wanted."""
+    """The page says what will be deleted; only the right name removes it, with its pages if requested."""
     console = signed_in(Desk(DOCS))
     shown = console.client.get("/console/sites/remove", params={"site": DOCS.start}).text
     assert "docs.example.org" in shown
@@ -143,8 +143,8 @@ def test_pausing_and_resuming_are_one_click() -> None:
     assert console.operator.orders == [PauseSite(DOCS.start, paused=True), PauseSite(DOCS.start, paused=False)]
 
 
-def test_what_the_keeper_refuses_is_told_and_the_form_is_kept() -> None:
-    """Nothing is lost when an order is not carried out."""
+def test_a_refused_command_keeps_the_form() -> None:
+    """Nothing is lost if a command is refused."""
     console = signed_in(Desk(DOCS))
     mark = console.mark()
     console.operator.refusal = SiteError("it is there already")
@@ -157,7 +157,7 @@ def test_what_the_keeper_refuses_is_told_and_the_form_is_kept() -> None:
 
 
 def test_the_list_sorts_filters_and_can_be_taken_away() -> None:
-    """By links, and as CSV with what the filter leaves."""
+    """By links, and as CSV with the filtered rows."""
     desk = Desk(*(Site(f"https://site{number}.example/") for number in range(120)))
     console = signed_in(desk)
     assert "50 of 120" in console.client.get("/console/sites").text
@@ -166,8 +166,8 @@ def test_the_list_sorts_filters_and_can_be_taken_away() -> None:
     assert len(lines) == 1 + len([number for number in range(120) if str(number).startswith("7")])
 
 
-def test_nothing_is_changed_by_a_link() -> None:
-    """Every page of these that takes an order takes it by post only."""
+def test_links_change_nothing() -> None:
+    """All of these pages accept commands by POST only."""
     console = signed_in(Desk(DOCS))
     mount = next(route for route in console.app.routes if isinstance(route, Mount) and route.path == "/console")
     for route in mount.routes:
@@ -178,26 +178,26 @@ def test_nothing_is_changed_by_a_link() -> None:
 
 
 class TroubledDesk(Desk):
-    """Its one site has had a mishap."""
+    """Its one site has had an error."""
 
     mishap: FetchFailure | None = None
 
     def list_sites(self) -> list[SiteLine]:
-        """With what went wrong last."""
+        """Return the site with its last error."""
         return [line._replace(mishap=self.mishap, trouble="too slow", state="trouble") for line in super().list_sites()]
 
 
 @pytest.fixture(scope="module")
 def shared() -> tuple[Console, TroubledDesk]:
-    """A console for many examples, with its desk."""
+    """A console for many examples, with its service."""
     desk = TroubledDesk(DOCS)
     return signed_in(desk), desk
 
 
 @settings(max_examples=25)  # each is four pages
 @given(text=st.one_of(st.just(HOSTILE), st.text(min_size=1, max_size=60)))
-def test_whatever_strangers_wrote_is_shown_as_text(shared: tuple[Console, TroubledDesk], text: str) -> None:
-    """URLs, titles, reasons and hosts of strangers never become part of a page."""
+def test_text_from_the_web_is_escaped(shared: tuple[Console, TroubledDesk], text: str) -> None:
+    """URLs, titles, reasons and hosts are escaped."""
     console, desk = shared
     url = f"https://docs.example.org/{text}{HOSTILE}"
     hidden = [{"kind": "hide", "query": text, "value": url, "added_s": 0.0}]
@@ -215,8 +215,8 @@ def test_whatever_strangers_wrote_is_shown_as_text(shared: tuple[Console, Troubl
 
 @settings(max_examples=25)  # each is seven requests
 @given(text=st.text(max_size=200))
-def test_whatever_is_typed_is_answered(shared: tuple[Console, TroubledDesk], text: str) -> None:
-    """No text in any field is an error of ours."""
+def test_no_input_is_a_server_error(shared: tuple[Console, TroubledDesk], text: str) -> None:
+    """No text in any field is a server error."""
     console, _ = shared
     fields = {**WHOLE, "site": "example.org", "delay": text, "include": text, "share": text, "readers": text}
     assert console.post("/console/sites/preview", **fields).status_code in {200, 422}

@@ -14,7 +14,7 @@ def test_hosts_that_pages_link_to_are_offered_and_can_be_dismissed() -> None:
     desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
     console = signed_in(desk)
     shown = console.client.get("/console/discover").text
-    assert "They are crawled only if you add them" in shown
+    assert "They are only crawled if you add them" in shown
     assert "/console/sites/add?site=other.example" in shown
     console.post("/console/discover/dismiss", host="other.example")
     assert console.operator.orders == [Dismiss("other.example")]

@@ -41,7 +41,7 @@ def console(desk: SmallDesk) -> Console:
 
 
 def links(page: str) -> list[str]:
-    """Where a page leads among the lists."""
+    """Return the links from a page to other lists."""
     return [html.unescape(each) for each in re.findall(r'href="(/console/pages[^"]*)"', page)]
 
 
@@ -77,7 +77,7 @@ def test_pages_follow_one_another_to_the_end(console: Console) -> None:
     assert len(seen) == len(set(seen)) == 120
 
 
-def test_what_strangers_wrote_is_text(console: Console) -> None:
+def test_urls_from_strangers_are_escaped(console: Console) -> None:
     """In the page and in the file."""
     assert "<script>alert" not in console.client.get("/console/pages").text
     rows = list(csv.reader(io.StringIO(console.client.get("/console/pages?csv=1").text)))
@@ -94,17 +94,17 @@ def test_an_odd_address_is_answered(console: Console, query: str) -> None:
     assert console.client.get(f"/console/pages?{query}").status_code == 200
 
 
-def test_a_site_that_is_none_is_told_so(console: Console) -> None:
+def test_a_removed_site_is_reported(console: Console) -> None:
     """It may have been removed since."""
     assert console.client.get("/console/pages?site=https://gone.example/").status_code == 404
 
 
-def test_nothing_known_is_said_in_words() -> None:
+def test_an_empty_list_has_a_text() -> None:
     """Before the first page."""
     assert "No matching URLs" in signed_in().client.get("/console/pages").text
 
 
-def test_what_failed_is_tried_again_with_one_click(console: Console) -> None:
+def test_failed_urls_can_be_retried_with_one_click(console: Console) -> None:
     """The button acts on the list that is shown: its site and its reason."""
     page = console.client.get(f"/console/pages?what=failed&why=too+slow&site={START}").text
     assert 'action="/console/pages/retry"' in page

@@ -1,4 +1,4 @@
-"""The console's page Explain."""
+"""The console's Explain page."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from vedette.web.commands.commands import AddRules, FetchNow, RemoveRules, Rule
 
 
 def said(console: Console, url: str = "https://docs.example.org/a") -> str:
-    """What the page about a URL says."""
+    """Return the text of the page about a URL."""
     return str(console.client.get("/console/explain", params={"url": url}).text)
 
 
@@ -37,12 +37,12 @@ def said(console: Console, url: str = "https://docs.example.org/a") -> str:
     ],
 )
 def test_explaining_begins_with_one_sentence(changed: dict[str, Any], words: str) -> None:
-    """Whether it is fetched, when, and why not."""
+    """It says whether the URL is fetched, when, and why not."""
     assert words in said(signed_in(Desk(DOCS, **changed)))
 
 
-def test_fetching_now_is_ordered_and_looked_for_until_it_came() -> None:
-    """The page loads itself again while it waits, and not once the page has come or patience has ended."""
+def test_the_page_reloads_until_a_requested_fetch_is_done() -> None:
+    """The page reloads while it waits, until the fetch is done or time is up."""
     url = "https://docs.example.org/a"
     desk = Desk(DOCS)
     console = signed_in(desk)
@@ -52,7 +52,7 @@ def test_fetching_now_is_ordered_and_looked_for_until_it_came() -> None:
     assert waiting.headers["refresh"].startswith("2; url=/console/explain?")
     desk.changed = {"page": {**facts("")["page"], "fetched_s": NOW_S + 1}}
     came = console.client.get(answer.headers["location"])
-    assert "It was fetched just now" in came.text
+    assert "This URL was fetched just now" in came.text
     assert "refresh" not in came.headers
     desk.changed = {}
     tired = console.client.get("/console/explain", params={"url": url, "since": str(NOW_S), "looks": "9999"})
@@ -60,7 +60,7 @@ def test_fetching_now_is_ordered_and_looked_for_until_it_came() -> None:
 
 
 def test_a_page_its_folder_or_its_domain_can_be_hidden_where_it_is_explained() -> None:
-    """Three buttons, three rules; and one that takes a rule back."""
+    """There are three buttons for three rules, and one that removes a rule."""
     console = signed_in(Desk(DOCS))
     for what in ("page", "below", "domain"):
         console.post("/console/explain/hide", url="https://docs.example.org/a/b?c", what=what)

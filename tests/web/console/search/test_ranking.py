@@ -43,15 +43,15 @@ TOLD = RankingReport(
 
 
 def page(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, query: str = "") -> str:
-    """The page with this status."""
+    """Return the page for this status."""
     monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
     answer = signed_in().client.get(f"/console/ranking{query}")
     assert answer.status_code == 200
     return str(answer.text).replace(THIN, " ")
 
 
-def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was tried, what became of it, both groups with their intervals, and what caps took off."""
+def test_trials_results_and_groups_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows what was tried, the results, both groups with intervals, and what the caps removed."""
     text = page(monkeypatch, TOLD)
     for words in (
         "5%",
@@ -78,10 +78,10 @@ def order(name: str, readers: int, low: float, high: float, said: str = "") -> O
         ((0.45, 0.55), (0.48, 0.58), ("No significant difference from relevance alone",)),
     ],
 )
-def test_orders_that_most_did_not_get_are_told(
+def test_estimates_of_other_orders_are_shown(
     monkeypatch: pytest.MonkeyPatch, plain: tuple[float, float], untried: tuple[float, float], words: tuple[str, ...]
 ) -> None:
-    """Each with its interval, and no more is claimed than that intervals are disjoint."""
+    """Each has an interval, and nothing is claimed unless intervals are disjoint."""
     orders = (
         order(RELEVANCE_ONLY, 500, *plain),
         order(LEARNED_ONLY, 510, *untried),
@@ -92,8 +92,8 @@ def test_orders_that_most_did_not_get_are_told(
         assert said in text
 
 
-def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a number nor a verdict; the number of readers is shown."""
+def test_orders_with_few_visitors_have_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is neither a number nor a verdict, only the number of visitors."""
     orders = (order(RELEVANCE_ONLY, 42, 0.1, 0.9, NOT_ENOUGH_DATA), order(WITH_TRIALS, 390, 0.5, 0.6))
     text = page(monkeypatch, TOLD._replace(orders=orders))
     assert text.count(NOT_ENOUGH_DATA) == 3
@@ -101,30 +101,30 @@ def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.Mo
     assert "What if everyone" not in page(monkeypatch, TOLD)
 
 
-def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With why and until when; afterwards nothing is shown about it."""
+def test_an_active_guard_is_shown_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It shows why and until when; afterwards nothing is shown about it."""
     guard = RollbackGuard(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
-    assert "learned ranking off: quality per click fell from 0.60 to 0.40" in page(
+    assert "turned off learned ranking: quality per click fell from 0.60 to 0.40" in page(
         monkeypatch, TOLD._replace(guard=guard)
     )
-    assert "learned ranking off" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
+    assert "turned off learned ranking" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (None, "Nobody has clicked a result yet"),
-        (RankingReport(searches=9, clicks=4), "too few to learn from"),
-        (TOLD._replace(promoted=()), "None so far"),
+        (None, "No one has clicked a result yet"),
+        (RankingReport(searches=9, clicks=4), "not enough to learn from"),
+        (TOLD._replace(promoted=()), "No pages are on trial yet"),
     ],
 )
-def test_what_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, words: str) -> None:
-    """Each state has its words."""
+def test_each_missing_part_has_a_text(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, words: str) -> None:
+    """Each state has its own text."""
     assert words in page(monkeypatch, told)
 
 
-def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
-    """The page is there wherever the console is."""
+def test_the_page_exists_without_learned_ranking() -> None:
+    """The page exists wherever the console does."""
     assert signed_in().client.get("/console/ranking").status_code == 200
 
 
@@ -136,15 +136,15 @@ def test_learning_is_switched_here() -> None:
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "false"})
     console.watch.machine_now = RuntimeSettings("expected-gain", "0", ("serve.learn",), learn=False)
     text = console.client.get("/console/ranking").text
-    assert "Learning from clicks is turned off, here" in text
+    assert "Learning from clicks was turned off on this page" in text
     console.post("/console/ranking/set", learn="on")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "true"})
     console.post("/console/ranking/set", learn="configured")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": None})
 
 
-def test_who_is_tried_is_chosen_here() -> None:
-    """The active rule is marked; another one is a command, and so is a reset."""
+def test_the_promotion_rule_can_be_chosen() -> None:
+    """The active rule is selected; choosing another one is a command, and so is a reset."""
     console = signed_in()
     settings = RuntimeSettings("expected-gain", "0", ("serve.promotion",), promotion="relaxed-selective")
     console.watch.machine_now = settings
@@ -155,22 +155,22 @@ def test_who_is_tried_is_chosen_here() -> None:
     assert console.operator.orders[-1] == SetMachine({"serve.promotion": None})
 
 
-def test_what_is_no_switch_does_nothing() -> None:
-    """The page comes again and says so."""
+def test_an_unknown_rule_is_an_error() -> None:
+    """The page shows an error."""
     console = signed_in()
     before = len(console.operator.orders)
     answer = console.post("/console/ranking/set", learn="perhaps")
     assert (answer.status_code, len(console.operator.orders)) == (422, before)
-    assert "Choose whether ranking learns from clicks" in answer.text
+    assert "Choose whether ranking should learn from clicks" in answer.text
 
 
-def test_nobody_else_sees_it() -> None:
-    """Without a session one is led to sign in."""
+def test_the_page_requires_a_session() -> None:
+    """Without a session, it redirects to the sign-in page."""
     assert Console().client.get("/console/ranking").status_code in {303, 401, 403}
 
 
 def test_verdicts_are_no_surer_than_the_numbers() -> None:
-    """Better, worse, and unknown, by the interval of the difference."""
+    """Better, worse, or unknown, based on the interval of the difference."""
     assert "worth more" in describe_verdict(TOLD._replace(difference=0.2))
     assert "worth less" in describe_verdict(TOLD._replace(difference=-0.2))
     assert "Too early" in describe_verdict(TOLD._replace(is_enough=False))
@@ -178,7 +178,7 @@ def test_verdicts_are_no_surer_than_the_numbers() -> None:
 
 
 def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a file, sorted and filtered as requested."""
+    """As CSV, sorted and filtered as requested."""
     text = page(monkeypatch, TOLD, "?csv=promoted&promoted-filter=poor")
     assert BAD.url in text
     assert GOOD.url not in text

@@ -1,4 +1,4 @@
-"""The console's page Rules."""
+"""The console's Rules page."""
 
 import pytest
 from tests.web.small_operator import signed_in
@@ -15,8 +15,8 @@ from vedette.web.commands.commands import AddRules, Rule
         ({"kind": "conceal", "url": "not a url*"}, "url"),
     ],
 )
-def test_rules_that_cannot_be_meant_are_told_beside_their_field(form: dict[str, str], field: str) -> None:
-    """And what was typed is kept."""
+def test_invalid_rules_are_reported_next_to_their_field(form: dict[str, str], field: str) -> None:
+    """The input is kept."""
     console = signed_in()
     answer = console.post("/console/results/add", **form)
     assert answer.status_code == 422
@@ -24,7 +24,7 @@ def test_rules_that_cannot_be_meant_are_told_beside_their_field(form: dict[str, 
     assert console.operator.orders == []
 
 
-def test_rules_are_added_as_searching_knows_them() -> None:
+def test_all_kinds_of_rules_can_be_added() -> None:
     """One of each kind."""
     console = signed_in()
     console.post("/console/results/add", kind="raise", domain="https://Good.example/x")

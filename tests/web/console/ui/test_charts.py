@@ -35,19 +35,19 @@ def line(points: list[tuple[float, float]], unit: str = "n", title: str = "Pages
 
 
 def drawn(text: str) -> ET.Element:
-    """What was drawn, read as XML; a break of a line in HTML is none of our marks."""
+    """Parse the drawing as XML."""
     return ET.fromstring(f"<div>{text}</div>")  # noqa: S314 - our own text
 
 
 def numbers_of(element: ET.Element) -> list[tuple[float, float]]:
-    """The places of a path."""
+    """Return the coordinates of a path."""
     found = re.findall(r"(-?[0-9.]+) (-?[0-9.]+)", element.attrib["d"])
     return [(float(x), float(y)) for x, y in found]
 
 
 @given(points=some_points, unit=st.sampled_from(UNITS), title=words)
 def test_any_line_is_well_formed_and_inside(points: list[tuple[float, float]], unit: str, title: str) -> None:
-    """No value breaks the drawing, none is drawn outside of it, and no number in it is none."""
+    """All values are drawn inside, and all numbers are finite."""
     text = str(render_line_chart(line(points, unit, title)))
     root = drawn(text)
     assert "nan" not in text.replace(title, "").lower()
@@ -60,7 +60,7 @@ def test_any_line_is_well_formed_and_inside(points: list[tuple[float, float]], u
 
 @given(rows=st.lists(st.tuples(words, anything), max_size=8), unit=st.sampled_from(UNITS))
 def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit: str) -> None:
-    """Each bar is within its drawing, and the pieces of a stack within theirs."""
+    """Each bar is inside its drawing, and so are the pieces of a stack."""
     for text in (render_bar_table(rows, unit, ("What", "Times")), render_stacked_bar(rows, unit, "Room taken")):
         for piece in drawn(str(text)).iter("rect"):
             start, wide = float(piece.attrib.get("x", 0)), float(piece.attrib["width"])
@@ -71,15 +71,15 @@ def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit
 
 @given(values=st.lists(st.floats(0, 1e17), min_size=1), unit=st.sampled_from(UNITS))
 def test_an_axis_holds_all_its_values(values: list[float], unit: str) -> None:
-    """Its end is above them all (a share ends at 1), and never so far that they are lost at the bottom."""
+    """The end is above all values (a share ends at 1), but not so far that they are lost at the bottom."""
     top = round_axis_top(values, unit)
     assert 0 < top < math.inf
     if unit != "share":
         assert max(values) <= top * (1 + 1e-6)
 
 
-def test_a_line_says_its_latest_value_and_its_range() -> None:
-    """In words, for those who see no drawing; and the table below it has every point."""
+def test_a_line_has_a_text_with_its_latest_value_and_range() -> None:
+    """There is a text for people who can't see the drawing, and the table below has every point."""
     root = drawn(str(render_line_chart(line([(NOW_S - 3600 * hour, 1000.0 + hour) for hour in range(5)]))))
     assert format_value(1000, "n") in "".join(root.find(".//figcaption").itertext())  # type: ignore[union-attr]  # it has one
     told = root.find(".//desc").text or ""  # type: ignore[union-attr]  # it has one
@@ -94,8 +94,8 @@ def test_a_gap_without_numbers_is_a_gap_in_the_line() -> None:
     assert len(list(drawn(str(text)).iter("path"))) == 3
 
 
-def test_too_few_numbers_are_said_in_words() -> None:
-    """An empty frame would look like a fault."""
+def test_too_few_numbers_get_a_text() -> None:
+    """An empty frame would look like an error."""
     for points in ([], [(NOW_S, 1.0)]):
         root = drawn(str(render_line_chart(line(points))))
         assert root.find(".//svg") is None
@@ -114,8 +114,8 @@ def test_hostile_words_are_escaped() -> None:
         drawn(str(text))
 
 
-def test_times_are_said_from_the_start_to_now() -> None:
-    """The first is at the left edge and the last, which is now, at the right one."""
+def test_the_time_axis_runs_from_the_start_to_now() -> None:
+    """The first time is at the left edge, and now is at the right edge."""
     for span_s in (1.0, 3600.0, DAY_S, 30 * DAY_S, 1e12):
         ticks = build_time_ticks(span_s)
         assert ticks[0][0] == 0
@@ -125,7 +125,7 @@ def test_times_are_said_from_the_start_to_now() -> None:
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e12), st.floats(2 * DAY_S, 30 * DAY_S))
 def test_growth_is_found_and_one_clearing_out_does_not_hide_it(slope: float, start: float, span_s: float) -> None:
-    """The growth of a day is the slope, also where the last points lie far below the line."""
+    """Growth per day is the slope, even if the last points are far below the line."""
     places = [span_s * share / 20 for share in range(21)]
     cleared = places[-3]
     points = [(at_s, start + slope * at_s / DAY_S - (1e9 if at_s >= cleared else 0.0)) for at_s in places]

@@ -38,4 +38,4 @@ class Hybrid(ImpactOrder):
         """Describe both impact estimates of an unseen URL in the hybrid order."""
         full = complete_batch(batch)
         asked, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]
-        return f"by what is asked {asked:.3g}, by importance {usual:.3g}, nine parts to one"
+        return f"by queries {asked:.3g}, by importance {usual:.3g}, nine parts to one"

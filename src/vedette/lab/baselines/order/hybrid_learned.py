@@ -38,4 +38,4 @@ class HybridLearned(ImpactOrder):
         """Describe both impact estimates of an unseen URL, and their learned hybrid weights."""
         by_queries, by_importance = state.weights
         worth = state.estimate_hybrid(complete_batch(batch))[row]
-        return f"{worth:.3g}, with weights {by_queries:.2g} for what is asked and {by_importance:.2g} for importance"
+        return f"{worth:.3g}, with weights {by_queries:.2g} for queries and {by_importance:.2g} for importance"

@@ -37,4 +37,4 @@ class QueryDriven(ImpactOrder):
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """Describe the query-driven impact expected of an unseen URL."""
-        return f"by what is asked: expected impact {state.estimate_by_queries(complete_batch(batch))[row]:.3g}"
+        return f"by queries: expected impact {state.estimate_by_queries(complete_batch(batch))[row]:.3g}"

@@ -29,4 +29,4 @@ class Random(Stateless):
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """Describe that the order of unseen URLs is random."""
-        return "at random: a lot was drawn"
+        return "random order"

@@ -45,7 +45,7 @@ class Selective(Stateless, RandomizedRanking):
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Describe whether selective promotion promotes a page as unseen."""
         if batch.aware[row] <= 0:
-            return "selective: nobody has seen it, so it is given a chance"
+            return "selective: no one has seen it, so it gets a chance"
         return f"selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"
 
 
@@ -62,5 +62,5 @@ class RelaxedSelective(Selective):
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Describe whether relaxed selective promotion promotes a page as little seen."""
         if batch.aware[row] <= self.most_aware:
-            return f"relaxed-selective: only {batch.aware[row]:.0f} people have seen it, so it is given a chance"
+            return f"relaxed-selective: only {batch.aware[row]:.0f} people have seen it, so it gets a chance"
         return f"relaxed-selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"

@@ -32,7 +32,7 @@ class Ucb(Stateless, RandomizedRanking):
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
         """Describe the UCB1 upper confidence bound of a page."""
         if batch.aware[row] <= 0:
-            return "ucb: nobody has seen it, so it may be anything"
+            return "ucb: no one has seen it, so its quality is unknown"
         return f"ucb: at most {_bounds(batch)[row]:.2f} is plausible, by {batch.aware[row]:.0f} who saw it"
 
 

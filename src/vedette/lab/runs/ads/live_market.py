@@ -1,13 +1,17 @@
 """Simulated ad markets as served by a server: ``AdSelection``, with second prices, holds, late clicks and caps.
 
 Some addresses search far more than others, as those of proxies do: the weight of each of PEOPLE falls with the root of
-its rank. A click comes some seconds after its impression, and is charged to the day of the impression. An attack adds
-visitors who search for the phrases of one advertiser, the victim:
+its rank. PEOPLE_PER_NETWORK of them are in one network, the busiest together. A click comes some seconds after its
+impression, and is charged to the day of the impression. An attack adds visitors who search for the phrases of one
+advertiser, the victim:
 
     flood    each address searches FLOOD_SEARCHES times a day, and never clicks
     replay   each address clicks what it is shown of the victim, and sends each click REPLAYS times
     drain    each address searches and clicks DRAIN_SEARCHES times a day, as a person would
+    subnet   as drain, with all addresses in one network
     swarm    each address searches once a day, and clicks
+
+The addresses of other attacks are in a network each.
 """
 
 import heapq
@@ -27,6 +31,7 @@ from vedette.serve.ads.by_score import ScorePolicy
 from vedette.serve.ads.catalog import AdCounts, RunningAd
 from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRejection, ClickRules
 from vedette.serve.ads.ledger import (
+    NETWORK_DIGITS,
     ZERO,
     AdImpression,
     AdQuery,
@@ -55,10 +60,10 @@ MEDIAN_DELAY_S, DELAY_SIGMA = 15.0, 1.0
 # The budget of an advertiser without one: the largest that a campaign can have.
 NO_BUDGET = Decimal(1_000_000)
 FLOOD_SEARCHES, DRAIN_SEARCHES, REPLAYS = 500, 50, 20
-ATTACKS = {"flood": FLOOD_SEARCHES, "replay": DRAIN_SEARCHES, "drain": DRAIN_SEARCHES, "swarm": 1}
-PEOPLE = 1_000
+ATTACKS = {"flood": FLOOD_SEARCHES, **dict.fromkeys(("replay", "drain", "subnet"), DRAIN_SEARCHES), "swarm": 1}
+PEOPLE, PEOPLE_PER_NETWORK = 1_000, 4
 # Without holds, and without limits on what clicks cost: a yardstick.
-NO_LIMITS = ClickRules(max_per_address=10**9, max_address_share=Decimal(10**9))
+NO_LIMITS = ClickRules(max_per_address=10**9, max_network_share=Decimal(10**9))
 
 
 class Attack(NamedTuple):
@@ -140,7 +145,7 @@ def _honest_searches(number: int, day: AdMarketDay, seed: int) -> Iterator[_Sear
     weight = 1 / np.sqrt(np.arange(1.0, PEOPLE + 1))
     people = rng_for(seed, f"lab/market/people/{number}").choice(PEOPLE, len(day.query), p=weight / weight.sum())
     for query, row in enumerate(zip(day.at_s.tolist(), day.query.tolist(), people.tolist(), strict=True)):
-        yield _Search(*row[:2], f"person {row[2]}", query)
+        yield _Search(*row[:2], _visitor(row[2] // PEOPLE_PER_NETWORK, row[2]), query)
 
 
 def _hostile_searches(number: int, day: AdMarketDay, attack: Attack | None, seed: int) -> Iterator[_Search]:
@@ -148,9 +153,14 @@ def _hostile_searches(number: int, day: AdMarketDay, attack: Attack | None, seed
         return
     rng = rng_for(seed, f"lab/market/attack/{number}")
     phrases = np.unique(day.offers.phrase[day.offers.advertiser == attack.victim])
-    for address in range(attack.addresses):
+    for address in range(PEOPLE, PEOPLE + attack.addresses):
+        visitor = _visitor(PEOPLE if attack.kind == "subnet" else address, address)
         for at in np.sort(rng.random(ATTACKS[attack.kind])).tolist():
-            yield _Search((number + at) * DAY_S, int(rng.choice(phrases)), f"attacker {address}", -1)
+            yield _Search((number + at) * DAY_S, int(rng.choice(phrases)), visitor, -1)
+
+
+def _visitor(network: int, address: int) -> str:
+    return f"{network:0{NETWORK_DIGITS}x}{address:x}"
 
 
 class _LiveServer:

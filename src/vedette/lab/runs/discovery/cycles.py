@@ -128,7 +128,7 @@ def _select_rows(every: Sources, rows: Ints) -> Sources:
 # of those for any larger budget, so one run gives all sizes up to the budget. All others learn from their own polls,
 # and choose at every cycle; their rows have ``recrawl`` = 0. The default has both kinds of rows: in the first it knows
 # what its rivals know, in the other it pays for everything it knows. ``ceiling`` is what all pages would find that led
-# to something new at an earlier full crawl: 74, 64 and 59 % in the paper for 1, 2 and 4. ``overhead_full`` counts full
+# to something new at an earlier full crawl: 74, 64 and 59% in the paper for 1, 2 and 4. ``overhead_full`` counts full
 # crawls too, with what they find; the paper does not. Coverage is of the pages that some known page leads to, from the
 # first cycle after a full crawl on. Its interval is over cycles, drawn with replacement: a cycle used in several phases
 # is one.
@@ -142,12 +142,12 @@ RECRAWL_INTERVALS = (1, 2, 4)
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _RESAMPLES = 1_000
 CYCLE_METRICS: Mapping[str, Metric] = {
-    "coverage_low": Metric("lower end of the 95 % confidence interval of coverage, over cycles", "share"),
+    "coverage_low": Metric("lower end of the 95% confidence interval of coverage, over cycles", "share"),
     "coverage_high": Metric("upper end of it", "share"),
     "depth": Metric("pages polled in a cycle with something new", "pages", False),
     "overhead_full": Metric("overhead with the cost of full crawls, and with what they find", "", False),
-    "ceiling": Metric("share that all pages find which led to something new at an earlier full crawl", "share", True),
-    "cases": Metric("hosts and cycles at which something new could be found"),
+    "ceiling": Metric("share found from all pages that led to something new in an earlier full crawl", "share", True),
+    "cases": Metric("hosts and cycles with something new to find"),
 }
 
 

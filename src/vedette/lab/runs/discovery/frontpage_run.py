@@ -121,9 +121,9 @@ def _count_by_host(world: Frontpages, sources: Ints) -> Ints:
 
 METRIC_NAMES = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN_METRICS: Mapping[str, Metric] = {
-    "regret_steady": Metric("regret of what is new after the warm-up", "share", False),
-    "regret_so_far": Metric("regret of all that was found up to the end of a day", "share", False),
-    "found": Metric("targets found in all, those of the warm-up too", "pages", True),
+    "regret_steady": Metric("regret over pages that are new after the warm-up", "share", False),
+    "regret_so_far": Metric("regret over all pages found up to the end of a day", "share", False),
+    "found": Metric("targets found in total, including the warm-up", "pages", True),
     "new": Metric("targets that could first be seen after the warm-up", "pages"),
     "failed": Metric("polls that failed, because the recording has no such page at that time", "share"),
 }
@@ -193,7 +193,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 def parse_poll_budget(cell: Cell) -> int:
     """Parse a cell's budget of polls per snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
-        raise UsageError(f"the budget of {cell.experiment} must be a whole number of polls per snapshot, at least 1")
+        raise UsageError(f"the budget for {cell.experiment} must be a whole number of polls per snapshot, at least 1")
     return int(cell.budget)
 
 

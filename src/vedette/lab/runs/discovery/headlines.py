@@ -1,7 +1,7 @@
 """How much better than a rival is a discovery policy? Both forms of the headline figures of Thompson23 (figure 4).
 
-The paper says that Thompson's crawler finds 20 % more pages than Pham's, and that its regret is 6 % at the end against
-15 %, which would be 11 % more. The first is a mean of ratios over hosts, after the warm-up; the second follows from
+The paper says that Thompson's crawler finds 20% more pages than Pham's, and that its regret is 6% at the end against
+15%, which would be 11% more. The first is a mean of ratios over hosts, after the warm-up; the second follows from
 sums. Both are computed here from runs of ``discovery-per-host``.
 """
 

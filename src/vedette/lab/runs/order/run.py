@@ -62,7 +62,7 @@ def _load_web(world: str, span: Span) -> tuple[WebSnapshot, tuple[Anchor, ...]]:
     history = open_history(world)
     seen = take_snapshot(history, resolve_span(span, history.begin_s, history.end_s)[1])
     if seen.web.pages < 2 * TOP_RESULTS:
-        raise UsageError(f"{world}: too few pages are alive at the end of the span; use an earlier --to")
+        raise UsageError(f"{world}: too few pages exist at the end of the period; use an earlier --to")
     return seen, tuple(read_anchors(world, seen.web))
 
 
@@ -157,7 +157,7 @@ def draw_tie_order(seed: int, pages: int) -> Ints:
 def parse_fetch_count(cell: Cell, pages: int) -> int:
     """Parse a cell's budget as a number of first fetches: a share of the uncrawled pages, at least one."""
     if not 0 < cell.budget <= 1:
-        raise UsageError(f"the budget of {cell.experiment} must be a share of the uncrawled pages: above 0, at most 1")
+        raise UsageError(f"the budget for {cell.experiment} must be a share of the uncrawled pages: above 0, at most 1")
     return max(int(cell.budget * pages), 1)
 
 

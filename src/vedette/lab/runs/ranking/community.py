@@ -9,7 +9,7 @@ Numbers that do not depend on a policy (deaths, positions, visitors) have their 
 with one seed see the same days.
 
 After the days in which quality per click is measured, time to become popular is: the best page is replaced by a new one
-of the same quality, which lives until more than 99 % of the monitored people have seen it, or for one expected life;
+of the same quality, which lives until more than 99% of the monitored people have seen it, or for one expected life;
 then the next one is born. Finally one such page is followed through one expected life (figures 5.1 and 5.3).
 """
 

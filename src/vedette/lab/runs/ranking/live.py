@@ -20,7 +20,7 @@ from vedette.policy import Picks
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import best_first
 from vedette.serve.rank.reputation import Reputation
-from vedette.serve.rank.reranking import POINTS, plan_order
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, POINTS, plan_order
 from vedette.serve.rank.trial_slots import TrialPlan
 from vedette.serve.slate import Audience
 
@@ -32,11 +32,12 @@ class LiveRanking:
     """Rank as the live search does, for one query that all pages answer: by learned quality, with a few trial slots.
 
     ``first`` and ``most`` are the positions open to unproven pages; by default those of ``serve.first_place`` and
-    ``serve.unproven``.
+    ``serve.unproven``. ``promotion`` is as ``serve.promotion``.
     """
 
     first: int = Audience().first
     most: int = Serve().unproven
+    promotion: str = DEFAULT_PROMOTION
     name: str = "default"
 
     def start(self, config: None) -> Reputation | None:  # noqa: ARG002 - the shape that all policies of its kind have
@@ -54,7 +55,7 @@ class LiveRanking:
         if known is None:
             return TrialPlan(best_first(scores), [])
         believed = known.look_up(rows, np.zeros(len(rows), np.int64), hash_query(QUERY))
-        return plan_order(rows, scores, believed, known, self.first, self.most)[0]
+        return plan_order(rows, scores, believed, known, self.first, self.most, self.promotion)[0]
 
     def choose(
         self, state: Reputation | None, options: Candidates, k: int, now: float, rng: np.random.Generator

@@ -87,7 +87,7 @@ def build_weekly_web(history: History, begin_s: float, end_s: float) -> WeeklyWe
     seen = np.stack([history.version_at(every, at_s) for at_s in times_s])
     stays = np.flatnonzero((seen >= 0).all(axis=0) & (history.kind == PAGE))
     if len(times_s) < 3 or not len(stays):
-        raise UsageError(f"{history.name}: no page exists in all of {len(times_s)} weeks; change --from and --to")
+        raise UsageError(f"{history.name}: no page existed throughout all {len(times_s)} weeks; change --from and --to")
     # Versions are numbered by page, then by time, and so are the remaining ones.
     versions, place = np.unique(seen[:, stays], return_inverse=True)
     version = place.reshape(len(times_s), len(stays))

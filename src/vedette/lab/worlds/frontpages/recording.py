@@ -142,7 +142,7 @@ def import_frontpages(
     snapshots, missing = _list_snapshots(tip)
     if not snapshots:
         raise UsageError(
-            f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; pass the path of a clone of the recording"
+            f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; pass the path to a clone of the recording"
         )
     tape = _RecordingBuilder(missing=missing)
     with closing(read_scrapes(tip.repository, [each.blobs for each in snapshots], many)) as scrapes:

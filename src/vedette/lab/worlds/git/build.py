@@ -167,7 +167,7 @@ def read_git(written: str, *, many: int = WAVE_THRESHOLD, progress: Progress = l
     }
     found = collect_lives(walked.steps, readable, many)
     if not found.lives:
-        raise UsageError(f"{place.path}: no pages there (.html, .md, .rst); use git:PATH#branch:folder")
+        raise UsageError(f"{place.path}: no pages found (.html, .md, .rst); use git:PATH#branch:folder")
     span = (walked.steps[0].at_s, walked.end_s)
     return _build_history(place, span, found.lives, kinds, read, walked.missing + found.missing)
 

@@ -94,15 +94,15 @@ def _open_repository(path: str) -> "pygit2.Repository":
     try:
         import pygit2
     except ImportError:
-        raise UsageError('git worlds need pygit2: pip install "vedette[lab]"') from None
+        raise UsageError('git worlds need pygit2: run pip install "vedette[lab]"') from None
     for tried in (Path(path), Path(path) / REPOSITORY_NAMES[0]):
         try:
             return pygit2.Repository(str(tried))
         except (pygit2.GitError, KeyError, OSError, ValueError) as error:
             reason = error
     if Path(path).exists():
-        raise UsageError(f"{path}: cannot be read as a git repository ({str(reason)[:120]})")
-    raise UsageError(f"{path}: no such repository; pass the path of a clone (may be bare)")
+        raise UsageError(f"cannot read {path} as a git repository ({str(reason)[:120]})")
+    raise UsageError(f"{path}: no such repository; pass the path to a clone (may be bare)")
 
 
 def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2.Commit":

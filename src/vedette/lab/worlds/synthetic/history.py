@@ -152,7 +152,7 @@ def build_synthetic_history(name: str, seed: int) -> History:
     size_name, *additions = name.removeprefix("made:").split("+")
     if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
         known = ", ".join(ARRAY_SIZES)
-        raise UsageError(f'there is no world "{name}": choose made: with {known}; +waves and +bursts may follow')
+        raise UsageError(f'there is no world "{name}": choose made: with {known}, optionally with +waves or +bursts')
     size, linked = ARRAY_SIZES[size_name]
     sites = build_sites(size, seed, build_library(seed), calm=True)
     pages = list_pages(sites, START_S, END_S)

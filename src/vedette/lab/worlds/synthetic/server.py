@@ -233,7 +233,7 @@ def list_addresses(hosts: Iterable[WorldHost]) -> list[str]:
     addresses = list(dict.fromkeys([LOOPBACK, *(host.address for host in hosts)]))
     for address in addresses:
         if not _is_loopback(address):
-            raise UsageError(f"a synthetic web can be served only on IPv4 loopback, not on {address}; use 127.x.y.z")
+            raise UsageError(f"a synthetic web can only be served on IPv4 loopback, not on {address}; use 127.x.y.z")
     return addresses
 
 
@@ -292,7 +292,7 @@ def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
                 sock.close()
             if port or fault.errno != errno.EADDRINUSE:
                 raise UsageError(
-                    f"port {port} of {address}: {fault.strerror}; choose another port, or 0 for any free port"
+                    f"port {port} on {address}: {fault.strerror}; choose another port, or 0 for any free port"
                 ) from None
         else:
             return sockets

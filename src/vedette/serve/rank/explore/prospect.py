@@ -182,7 +182,7 @@ def _estimate_parts(batch: Candidates, state: LearnedPrior) -> tuple[Floats, Flo
     return mean, teaching, ahead
 
 
-# Qualities from one in ten thousand to nearly all, each 15 % above the one before.
+# Qualities from one in ten thousand to nearly all, each 15% above the one before.
 GRID: Floats = np.geomspace(1e-4, 0.9, 64)
 _LOGS = np.vstack([np.log(GRID), np.log1p(-GRID)])
 KEPT_PAGES = 20.0

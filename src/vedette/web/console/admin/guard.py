@@ -143,12 +143,13 @@ class SessionGuard:
         if fields is None:
             return self._refuse(request, _NOT_A_FORM)
         place = safe_redirect(fields.get("next", [""])[-1])
-        mark = self._shell.access.get_rate_limit_key(request, Identity())
-        if wait_s := self._limits.take_token(f"address {mark}", ADDRESS_RATE):
+        address = f"address {self._shell.access.get_rate_limit_key(request, Identity())}"
+        if wait_s := self._limits.get_wait_s(address, ADDRESS_RATE):
             return self._refuse_attempts(request, place, ceil(wait_s))
         if self._shell.admin.is_operator_token(fields.get("token", [""])[-1].strip()[:MAX_TOKEN_LENGTH]):
             return await self._open_session(request, place)
-        # Only wrong tokens count for all: however many people guess elsewhere, the operator gets in.
+        # Only wrong tokens count, and those of other addresses don't: however many people guess, the operator gets in.
+        self._limits.take_token(address, ADDRESS_RATE)
         if wait_s := self._limits.take_token("all", GLOBAL_RATE):
             return self._refuse_attempts(request, place, ceil(wait_s))
         return self._render_sign_in(request, place, 401, "This is not the operator's token.")

@@ -3,7 +3,7 @@
 Its charts are at the end: daily impressions, clicks, spending and losses, and the pace of today's budget.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -22,14 +22,30 @@ from vedette.web.ads.ports import AdLine, AdService, AdStats, CampaignLine, DayL
 from vedette.web.ads.report import REPORT_TABLE
 from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
 from vedette.web.console.ads.forms import MAX_AD_DIGITS, PAGE_URL
+from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
-from vedette.web.console.ui.forms import parse_number
+from vedette.web.console.ui.forms import FormValues, Problems, group_policies, parse_number
 from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, identify_command, read_form
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
 MAX_IMPRESSIONS: Final = 500
 MAX_QUERY_LENGTH: Final = 500
+FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "serve.sponsored_policy"}
+COMMON_POLICIES: Final = ("paced", "believed", "bmix-e")
+POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "paced": "by estimated click rate and bid, with budgets spread over the day; recommended",
+    "believed": "the same without pauses: budgets may be spent by noon",
+    "bmix-e": "the best of the published policies",
+    "research:greedy": "by bid and observed click rate, without exploration",
+    "research:msvv": "the same, with lower bids for campaigns that have little budget left",
+    "research:mix": "by bid and an upper bound of the click rate",
+    "research:bmix": "the same, while the budget covers the bid",
+    "research:bmix-t": "bmix, with lower bids for campaigns that have little budget left",
+    "research:bmix-et": "bmix-e, with lower bids for campaigns that have little budget left",
+    "research:linear": "by click rates that are linear in features of the ad",
+    "research:two-level": "by campaign first, then by ad",
+}
 _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revoked"}
 
 
@@ -96,7 +112,18 @@ class AdsPage:
 
     shell: ConsoleShell
     ads: AdService
+    monitoring: Monitoring
     wall_clock: Callable[[], float]
+
+    def change_settings(self, request: Request) -> Response:
+        """Set another ad policy, or show the page again with the problem."""
+        return self.shell.save_settings(
+            request,
+            FIELD_SETTINGS,
+            {"policy": self.monitoring.get_runtime_settings().ads},
+            PAGE_URL,
+            lambda form, problems: self._render(request, problems, form),
+        )
 
     def show(self, request: Request) -> Response:
         """Show ad campaigns, ads, impressions and charts, or export one of these tables as CSV."""
@@ -127,7 +154,7 @@ class AdsPage:
         form = read_form(request)
         number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or number is None:
-            return self._render(request, "Choose an ad, and whether to approve or revoke it.")
+            return self._render(request, {"form": "Choose an ad, and whether to approve or revoke it."})
         return self._run_command(request, ReviewAd(number, standing))
 
     def pause_campaign(self, request: Request) -> Response:
@@ -140,10 +167,10 @@ class AdsPage:
         try:
             done = self.ads.run_command(command, self.shell.describe_actor(request), identify_command(request, command))
         except VedetteError as error:
-            return self._render(request, sentence(str(error)))
+            return self._render(request, {"form": sentence(str(error))})
         return RedirectResponse(add_done_parameter(PAGE_URL, done.action), 303)
 
-    def _render(self, request: Request, wrong: str = "") -> Response:
+    def _render(self, request: Request, problems: Problems | None = None, typed: FormValues | None = None) -> Response:
         campaigns, ads = self.ads.list_campaigns(), self.ads.list_ads()
         showings, refused = self.ads.list_impressions(MAX_IMPRESSIONS), self.ads.list_uncharged_clicks()
         days, today = self.ads.load_daily_report(), self.ads.load_today_report()
@@ -158,6 +185,7 @@ class AdsPage:
         # Charts show one campaign, or all together.
         chosen = request.query_params.get("campaign", "")
         charted = [line for line in campaigns if line.campaign.name == chosen] or campaigns
+        machine = self.monitoring.get_runtime_settings()
         return self.shell.render_page(
             "sponsored.html",
             request,
@@ -178,7 +206,11 @@ class AdsPage:
             report=f"{PAGE_URL}?csv={REPORT_TABLE.prefix}",
             became=describe_outcome,
             wall_s=self.wall_clock(),
-            problems={"form": wrong} if wrong else {},
+            machine=machine,
+            typed={"policy": machine.ads, **(typed or {})},
+            policies=group_policies(POLICY_DESCRIPTIONS, COMMON_POLICIES),
+            fields=FIELD_SETTINGS,
+            problems=problems or {},
         )
 
 

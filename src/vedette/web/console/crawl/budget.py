@@ -49,7 +49,7 @@ _KIND_TABLE: Table[SpendingLine] = Table((Column("kind", "Purpose", label_kind),
 _SITE_TABLE: Table[SpendingLine] = Table(
     (
         Column("site", "Site", label_site),
-        Column("part", "Reserved share", lambda row: row.part, is_number=True),
+        Column("part", "Reserved", lambda row: row.part, is_number=True),
         *_COLUMNS,
     ),
     prefix="sites",

@@ -21,7 +21,7 @@ from vedette.web.console.ui.time_series import (
     parse_time_range,
     render_series,
 )
-from vedette.web.formatting import age, counted, host_name, sentence
+from vedette.web.formatting import age, counted, host_name, number, sentence
 from vedette.web.ports import SearchService
 
 LATEST_ACTIONS = 5
@@ -58,14 +58,14 @@ def describe_quality(latest: Mapping[str, float]) -> QualityHeadline | None:
 
     >>> latest = {"quality": 0.9835, "views_current_share": 0.934, "change_loss": 0.25}
     >>> describe_quality(latest).why
-    '93% of views go to pages that are probably up to date. A view of an outdated page loses 25%.'
+    '93% of views go to pages that are probably up to date. A view of an outdated page loses 25% of its value.'
     """
     quality = latest.get("quality")
     if quality is None:
         return None
     viewed, lost = latest.get("views_current_share"), latest.get("change_loss")
-    why = f"{format_percent(viewed)} of views go to pages that are probably up to date."
-    loss = f" A view of an outdated page loses {format_percent(lost)}." if lost is not None else ""
+    why = sentence(f"{format_percent(viewed)} of views go to pages that are probably up to date.")
+    loss = f" A view of an outdated page loses {format_percent(lost)} of its value." if lost is not None else ""
     return QualityHeadline(f"{min(100 * quality, 99.9 if quality < 1 else 100.0):.1f}%", why + loss)
 
 
@@ -81,13 +81,16 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
     """
     found = []
     if crawl.is_busy:
-        what = "The crawler is starting, stopping or busy; showing the last known numbers."
+        what = "The crawler is starting, stopping or busy, so these are the last known numbers."
         found.append(HealthWarning(what, f"{describe_age(crawl)} Reload to update."))
     elif not crawl.is_running:
         found.append(HealthWarning("The crawler is not running.", 'Start it with "vedette up".'))
     for process in crawl.failing:
-        cure = "It is restarted, less and less often. The error log of vedette up says more."
+        cure = "It is restarted at increasing intervals. For details, see the error log of vedette up."
         found.append(HealthWarning(sentence(str(process)), cure))
+    for limit in crawl.exceeded[:HOSTS_SHOWN]:
+        cure = "Requests continue tomorrow. Delays should prevent this: check them before you raise crawl.daily_limit."
+        found.append(HealthWarning(sentence(str(limit)), cure, "/console/queue", "Queue"))
     if crawl.trouble:
         found.append(
             HealthWarning(sentence(crawl.trouble), "Check what takes up space.", "/console/storage", "Storage")
@@ -97,7 +100,7 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
         found.append(HealthWarning(f"Search results are incomplete: {why}.", "The index catches up on its own."))
     if crawl.failures.get(Failure.ADDRESS):
         what = "Some hosts are not fetched because their addresses are not allowed."
-        cure = "Public addresses need a contact; allow private addresses in the settings of the site."
+        cure = "Public addresses need a contact; allow private addresses in the site's settings."
         found.append(HealthWarning(what, cure, "/console/sites?sort=-error#contact", "Sites and contact"))
     if crawl.in_trouble:
         found.append(_build_host_warning(crawl))
@@ -112,8 +115,12 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
 
 
 def _build_held_warning(held: HeldCounts, *, has_budget: bool) -> HealthWarning:
-    looks = "is probably a real page" if held.real == 1 else "are probably real pages"
-    what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back; {held.real:,} {looks}."
+    looks = f"{number(held.real)} {'is probably a real page' if held.real == 1 else 'are probably real pages'}"
+    if held.real == held.urls > 1:
+        looks = "all of them are probably real pages"
+    host = host_name(origin_of(held.start).host)
+    are = "is" if held.urls == 1 else "are"
+    what = f"{counted(held.urls, 'URL')} of {host} {are} held back; {looks}."
     they = "It is" if held.urls == 1 else "They are"
     when = "only fetched if you ask for it" if has_budget else "fetched when the host has nothing else to do"
     return HealthWarning(what, f"{they} {when}.", fetch_site=held.start, is_note=not has_budget)

@@ -93,6 +93,7 @@ class UrlListPage:
         seen = self.sites.list_urls(which, asked.after, MAX_CSV_ROWS if is_file else ROWS)
         if is_file:
             return csv_response("pages", _TITLES, [_csv_row(row) for row in seen.rows])
+        start = asked.after if seen.start is None else seen.start
         return self.shell.render_page(
             "pages.html",
             request,
@@ -100,8 +101,8 @@ class UrlListPage:
             title="Pages",
             choice=asked,
             seen=seen,
-            first=asked.after + 1,
-            last=asked.after + seen.scanned,
+            first=start + 1,
+            last=start + seen.scanned,
             ways=[(KIND_LABELS[kind], asked.build_url(what=kind, why=""), kind == asked.kind) for kind in URL_KINDS],
             words=KIND_LABELS[asked.kind],
             more=asked.build_url(after=str(seen.after)) if seen.after is not None else "",

@@ -92,7 +92,7 @@ def describe_trap(told: Facts) -> Iterator[Fact]:
     held, known = told["held"], told["known"]
     if held is not None:
         yield Fact("Held back until", describe_hold_end(held))
-        yield Fact("To fetch all of these", "add trap to “Overrule” in the settings of the site")
+        yield Fact("To fetch all of these", "add trap to “Overrule” in the site's settings")
     elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
         yield Fact("Instead", truncate(told["spared"]["rule"]), told["spared"]["instead"])
 

@@ -149,6 +149,8 @@ def _describe_robots(told: Facts) -> Iterator[Fact]:
 
 def _describe_queue(told: Facts) -> Iterator[Fact]:
     yield Fact("Host", f"{told['host']['name']}: {_describe_host_wait(told)}")
+    if told["host"].get("observer"):
+        yield Fact("Observer", f"{told['host']['observer']} fetches from this host: {told['host']['observer_why']}")
     known = told["known"]
     if known is None:
         return

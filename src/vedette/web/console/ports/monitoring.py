@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from vedette.adapters.crawl_store.reader import HeldCounts
+from vedette.adapters.crawl_store.request_budget import ExceededLimit
 from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SeriesInfo
@@ -182,7 +183,7 @@ class CrawlStatus(NamedTuple):
     stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages lack
     text or links without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
     pages first; ``has_budget`` means that fetches are limited. ``failing`` are processes that keep
-    failing.
+    failing, ``exceeded`` the addresses and domains that reached the daily limit of requests.
     """
 
     is_running: bool = False
@@ -205,6 +206,7 @@ class CrawlStatus(NamedTuple):
     held: tuple[HeldCounts, ...] = ()
     has_budget: bool = False
     failing: tuple[FailingProcess, ...] = ()
+    exceeded: tuple[ExceededLimit, ...] = ()
 
 
 class HostLine(NamedTuple):
@@ -269,8 +271,9 @@ class RefreshStatus(NamedTuple):
 class RuntimeSettings(NamedTuple):
     """Settings that the console may change at runtime, with their current values.
 
-    ``policy`` is that of refreshing, ``discovery`` that of discovery. ``budget`` is as written. ``chosen`` has the
-    names of the changed ones; the others are as configured.
+    ``policy`` is that of refreshing, ``discovery`` that of discovery, ``ads`` that of ads. ``budget`` is as written.
+    ``chosen`` has the names of the changed ones; the others are as configured. ``meaning`` says whether search compares
+    meaning, and how.
     """
 
     policy: str = ""
@@ -280,6 +283,8 @@ class RuntimeSettings(NamedTuple):
     contact: str = ""
     promotion: str = ""
     discovery: str = ""
+    ads: str = ""
+    meaning: str = ""
 
 
 class SearchStats(NamedTuple):

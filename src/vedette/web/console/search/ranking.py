@@ -31,7 +31,7 @@ PROMOTION_SETTING = "serve.promotion"
 _LEARN_CHOICES: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
 PROMOTION_DESCRIPTIONS: Mapping[str, str] = {
     "prospect": "those where one more view would teach the most; recommended",
-    "selective": "pages that nobody has seen, all with the same probability",
+    "selective": "pages that no one has seen, all with the same probability",
     "relaxed-selective": "pages that hardly anyone has seen, all with the same probability",
 }
 ORDER_LABELS: Mapping[str, str] = {
@@ -161,7 +161,7 @@ class RankingPage:
                 return self.shell.run_command(request, SetMachine({PROMOTION_SETTING: rule}), "/console/ranking")
             value = _LEARN_CHOICES.get(form.get("learn", ""), "")
             if value == "":
-                raise UsageError("choose whether ranking learns from clicks")
+                raise UsageError("choose whether ranking should learn from clicks")
             return self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
         except VedetteError as error:
             return self.show(request, sentence(str(error)))
@@ -185,6 +185,7 @@ class RankingPage:
             is_on=machine.learn,
             is_chosen=LEARN_SETTING in machine.chosen,
             promotion=machine.promotion,
+            meaning=machine.meaning,
             is_promotion_chosen=PROMOTION_SETTING in machine.chosen,
             promotions=[(name, name, words) for name, words in PROMOTION_DESCRIPTIONS.items()],
             told=told,

@@ -67,7 +67,7 @@ class RulesPage:
         kind: Any = form.get("kind", "")
         try:
             if kind not in RULE_KINDS:
-                raise UsageError("this rule does not exist")
+                raise UsageError("there is no such rule; reload the page")
             command = RemoveRules((Rule(kind, form.get("query", ""), form.get("value", "")),))
             back = build_explain_url(form["url"][:MAX_URL_LENGTH]) if form.get("url") else PAGE_URL
             return self.shell.run_command(request, command, back)

@@ -56,6 +56,9 @@ def _collect_crawl(crawl: CrawlStatus) -> Iterable[GaugeMetricFamily]:
     yield _build_gauge("fetches_failed", "fetches without a response since the start, by reason", "why", crawl.failures)
     failing = {one.role: one.failures for one in crawl.failing}
     yield _build_gauge("process_failures", "recent failures of processes that keep failing, by role", "role", failing)
+    refused = {one.name: one.refused for one in crawl.exceeded}
+    words = "requests not sent today because the daily limit is used up, by address or domain"
+    yield _build_gauge("requests_over_limit", words, "name", refused)
     yield _build_gauge("urls_refused", "URLs not fetched since the start, by reason", "why", crawl.refusals)
 
 

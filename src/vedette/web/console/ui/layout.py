@@ -43,25 +43,37 @@ NAVIGATION = (
     NavItem("refresh", "Refresh", "/console/refresh"),
     NavItem("budget", "Budget", "/console/budget"),
     NavItem("push", "Push", "/console/push"),
+    NavItem("observers", "Observers", "/console/observers"),
     NavItem("searches", "Searches", "/console/searches"),
     NavItem("ranking", "Ranking", "/console/ranking"),
     NavItem("results", "Rules", "/console/results"),
+    NavItem("cluster", "Cluster", "/console/cluster"),
     NavItem("storage", "Storage", "/console/storage"),
     NavItem("lab", "Lab", "/console/lab"),
     NavItem("actions", "Actions", "/console/actions"),
 )
 
 
+_OPTIONAL = frozenset(("sponsored", "cluster"))
+# Pages that a cluster has not.
+_OF_ONE_FOLDER = frozenset(("push",))
+
+
 @dataclass(frozen=True, slots=True)
 class ConsoleShell:
-    """What all console pages share: layout, navigation and running commands."""
+    """What all console pages share: layout, navigation and running commands.
+
+    ``get_gap`` describes what the numbers lack at the moment; empty if they are complete.
+    """
 
     admin: AdminService
     branding: Branding
     access: AccessControl
     now_s: Callable[[], float]
     reports: ReportStore = NO_REPORTS
-    shows_ads: bool = False
+    shows: frozenset[str] = frozenset()
+    get_gap: Callable[[], str] = str
+    has_observers: Callable[[], bool] = bool
 
     def render_page(
         self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
@@ -79,6 +91,7 @@ class ConsoleShell:
             "request_path": get_path(request),
             "now_s": self.now_s(),
             "problems": {},
+            "gap": self.get_gap(),
             "explained_at": build_explain_url,
             "said": format_value,
             "per_cent": format_percent,
@@ -127,9 +140,15 @@ class ConsoleShell:
         return f"{ACTOR} ({name})" if name else ACTOR
 
     def _list_nav_items(self, here: str) -> list[NavItem]:
-        """List the console's navigation items, without lab or ads pages that have nothing to show."""
-        hidden = {"lab": here != "lab" and not self.reports.has_any(), "sponsored": not self.shows_ads}
-        return [place for place in NAVIGATION if not hidden.get(place.name)]
+        """List the console's navigation items, without pages that have nothing to show."""
+        hidden = set(_OPTIONAL - self.shows)
+        if "cluster" in self.shows:
+            hidden |= _OF_ONE_FOLDER
+        if here != "lab" and not self.reports.has_any():
+            hidden.add("lab")
+        if here != "observers" and not self.has_observers():
+            hidden.add("observers")
+        return [place for place in NAVIGATION if place.name not in hidden]
 
     def _find_done_action(self, request: Request) -> ActionLine | None:
         """Find the done action that the page's URL names by id.

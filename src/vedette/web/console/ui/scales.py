@@ -49,15 +49,15 @@ def format_percent(share: float | None) -> str:
     """Format a probability or share as a percentage; a dash if unknown, and never 0 or 100% if uncertain.
 
     >>> [format_percent(share) for share in (0.404, 0.0004, 0.9999, 1.0, None)]
-    ['40%', 'below 1%', 'above 99%', '100%', '—']
+    ['40%', 'less than 1%', 'more than 99%', '100%', '—']
     """
     if share is None or not math.isfinite(share):
         return "\N{EM DASH}"
     share = min(max(share, 0.0), 1.0)
     if 0 < share < 0.005:
-        return "below 1%"
+        return "less than 1%"
     if 0.995 <= share < 1:
-        return "above 99%"
+        return "more than 99%"
     return f"{round(100 * share)}%"
 
 

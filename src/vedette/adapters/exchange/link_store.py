@@ -1,0 +1,132 @@
+"""Link store of a shard in ``state.db``: links for other shards, and how far links of each shard were applied.
+
+Links are put into the outbox in the transaction that saves their page, and leave it after the mailbox has them. A row
+is identified by (shard, epoch, sequence): a row that a power cut lost never shares its name with a later one. The owner
+applies the rows of a shard in this order, and saves its position in the transaction that applies them. So a link
+is applied exactly once, whatever is sent again.
+"""
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from vedette.adapters.exchange.anchor_store import ANCHOR_SCHEMA
+from vedette.adapters.files.sqlite_file import execute_schemas
+from vedette.engine.coordinator.shard import ForeignLinks
+from vedette.engine.coordinator.url_states import LAST_FRONT
+from vedette.model import origin_of
+
+EXCHANGE_SCHEMA = """
+CREATE TABLE IF NOT EXISTS outbox (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
+  epoch INTEGER NOT NULL,
+  target INTEGER NOT NULL,                     -- the shard that owns the hosts
+  links BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS inbox_position (
+  source INTEGER PRIMARY KEY,
+  epoch INTEGER NOT NULL,
+  sequence INTEGER NOT NULL                    -- the last row of this shard that was applied
+) STRICT;
+"""
+
+MAX_NUMBER = 1 << 20  # of depths and redirects
+
+_decode = msgspec.msgpack.Decoder(tuple[ForeignLinks, ...]).decode
+
+
+Position = tuple[int, int]
+"""The (epoch, sequence) up to which the rows of a shard were sent or applied."""
+
+
+class OutboxRow(NamedTuple):
+    """A row of the outbox: links of one transaction for one shard."""
+
+    epoch: int
+    sequence: int
+    target: int
+    links: bytes
+
+
+def create_exchange_tables(db: sqlite3.Connection) -> None:
+    """Create the tables of the link store that are missing."""
+    execute_schemas(db, EXCHANGE_SCHEMA, ANCHOR_SCHEMA)
+
+
+def read_outbox(db: sqlite3.Connection, after: tuple[int, int], most: int) -> list[OutboxRow]:
+    """Read the next rows of the outbox after an (epoch, sequence), in order."""
+    sql = "SELECT epoch, sequence, target, links FROM outbox WHERE (epoch, sequence) > (?, ?) ORDER BY epoch, sequence"
+    return [OutboxRow(*row) for row in db.execute(f"{sql} LIMIT ?", (*after, most))]
+
+
+def copy_exchange(source: Path, target: Path, partitions: range, *, is_successor: bool) -> None:
+    """Copy what other shards have sent for some partitions, from a folder that is not in use into a new one.
+
+    The successor of a shard also gets its outbox, and how far the links of other shards were applied.
+    """
+    with closing(sqlite3.connect(target / "state.db", isolation_level=None, uri=True)) as db:
+        create_exchange_tables(db)
+        db.execute("ATTACH ? AS source", (f"{(source / 'state.db').resolve().as_uri()}?mode=ro",))
+        db.execute("BEGIN IMMEDIATE")
+        for table in ("outbox", "inbox_position") if is_successor else ():
+            db.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table}")  # noqa: S608 - our own names
+        sql = "INSERT INTO main.foreign_anchor SELECT * FROM source.foreign_anchor WHERE partition BETWEEN ? AND ?"
+        db.execute(sql, (partitions[0], partitions[-1]))
+        db.execute("COMMIT")
+
+
+class LinkStore:
+    """Outbox and positions of one shard; what it puts into the outbox carries its epoch."""
+
+    def __init__(self, db: sqlite3.Connection, epoch: int = 0) -> None:
+        self._db, self._epoch = db, epoch
+
+    def put_links(self, links: Mapping[int, Sequence[ForeignLinks]]) -> None:
+        """Put links into the outbox, one row for each shard."""
+        rows = [(self._epoch, target, msgspec.msgpack.encode(groups)) for target, groups in links.items()]
+        self._db.executemany("INSERT INTO outbox (epoch, target, links) VALUES (?, ?, ?)", rows)
+
+    def drop_sent(self, last: tuple[int, int]) -> None:
+        """Drop the rows of the outbox up to an (epoch, sequence), which the mailbox has."""
+        self._db.execute("DELETE FROM outbox WHERE (epoch, sequence) <= (?, ?)", last)
+
+    def get_positions(self) -> dict[int, Position]:
+        """Return the last row of each shard that was applied."""
+        rows = self._db.execute("SELECT source, epoch, sequence FROM inbox_position")
+        return {source: (epoch, sequence) for source, epoch, sequence in rows}
+
+    def apply_once(
+        self, source: int, rows: Sequence[tuple[int, int, bytes]], apply: Callable[[Sequence[ForeignLinks]], object]
+    ) -> int:
+        """Apply the rows (epoch, sequence, links) of a shard that were not applied yet.
+
+        Rows that cannot be read are passed over, since they would come again forever; return their number.
+        """
+        position = self.get_positions().get(source, (0, 0))
+        new = [row for row in rows if row[:2] > position]
+        if not new:
+            return 0
+        read = [links for _, _, packed in new if (links := decode_links(packed)) is not None]
+        apply([one for links in read for one in links])
+        last = new[-1]
+        self._db.execute("INSERT OR REPLACE INTO inbox_position VALUES (?, ?, ?)", (source, last[0], last[1]))
+        return len(new) - len(read)
+
+
+def decode_links(packed: bytes) -> tuple[ForeignLinks, ...] | None:
+    """Decode a row of links; None if it is not one that a shard of this version sends."""
+    try:
+        links = _decode(packed)
+        for one in links:
+            if one.source is not None:
+                origin_of(one.source)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    numbers = [number for one in links for number in (one.depth, one.hops)]
+    fronts = [one.front for one in links if one.front is not None]
+    is_sound = all(0 <= one <= MAX_NUMBER for one in numbers) and all(0 <= one <= LAST_FRONT for one in fronts)
+    return links if is_sound else None

@@ -1,0 +1,1 @@
+"""The registry of a cluster in PostgreSQL: shards, owners, leases, sites."""

@@ -1,0 +1,121 @@
+"""``vedette observers …``: manage remote observers and the hosts that they observe."""
+
+import argparse
+import json
+from pathlib import Path
+
+from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.observers.registry import ObserverRegistry
+from vedette.adapters.observers.wire import derive_key
+from vedette.cli.data_folder import crawled_folder, execute, execute_and_print, format_command
+from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
+from vedette.discover.urls.scope import read_site
+from vedette.model import origin_of
+from vedette.runtime.observers.keys import ObserverKey, check_name, format_key
+from vedette.runtime.observers.service import FolderObserverService
+from vedette.web.api.responses import format_iso_time
+from vedette.web.commands.commands import AddObserver, AssignHosts, RevokeObserver
+from vedette.web.observers.ports import ObservedHostView, ObserverView
+
+DESCRIPTION = """\
+Manage remote observers: processes elsewhere that fetch from hosts near them
+and report what changed. A running "vedette up" applies changes immediately.
+
+  vedette observers add tokyo --write tokyo.key
+  vedette observers assign tokyo www.example.jp docs.example.jp
+"""
+HOME_WORD = "home"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of ``vedette observers`` and their options."""
+    inner = add_subcommands(parser)
+    add_folder_subcommand(inner, "list", "list observers, their hosts and what observing costs", _list)
+    add = add_folder_subcommand(inner, "add", "add an observer and show its key", _add)
+    add.add_argument("name", metavar="NAME", help="a name: lower-case letters, digits and hyphens")
+    add.add_argument("--write", metavar="FILE", type=Path, help="write the key to this file instead of showing it")
+    add.add_argument(
+        "--secrets-of",
+        metavar="SITE",
+        action="append",
+        default=[],
+        help="a private site whose credentials the observer gets (may be repeated)",
+    )
+    revoke = add_folder_subcommand(inner, "revoke", "revoke an observer; home fetches from its hosts", _revoke)
+    revoke.add_argument("name", metavar="NAME", help="the name of the observer")
+    assign = add_folder_subcommand(inner, "assign", "assign hosts to an observer, or back to home", _assign)
+    assign.add_argument("name", metavar="NAME", help=f'the name of the observer, or "{HOME_WORD}"')
+    assign.add_argument("hosts", metavar="HOST", nargs="+", help="a host name or a URL on it")
+
+
+run = require_subcommand
+
+
+def _add(options: argparse.Namespace) -> int:
+    name = check_name(options.name)
+    done = execute(options, AddObserver(name, tuple(read_site(text).start for text in options.secrets_of)))
+    with read_state(crawled_folder(options)) as db:
+        row, secret = ObserverRegistry(db).find_observer(name), CrawlStore(db).read_secret()
+    assert row is not None, f"{name} was just added"
+    line = format_key(ObserverKey(name, derive_key(secret, name, row.generation)))
+    if options.write is not None:
+        options.write.touch(mode=0o600)
+        options.write.write_text(f"{line}\n", encoding="utf-8")
+    if options.json:
+        print(json.dumps({**done, "name": name, "key": None if options.write else line}))
+        return 0
+    file = options.write or Path(f"{name}.key")
+    print(f"Wrote the key of {name} to {file}." if options.write else line)
+    if not options.write:
+        print(f"This is the key of {name}: save it as {file} on its machine, readable by its user only.")
+    print(f"Start it there  vedette observe --home URL --key {file.name}")
+    print(f"Assign hosts    {format_command(f'observers assign {name} HOST', options)}")
+    print(f"Revoke it       {format_command(f'observers revoke {name}', options)}")
+    return 0
+
+
+def _revoke(options: argparse.Namespace) -> int:
+    return execute_and_print(options, RevokeObserver(options.name), when=False)
+
+
+def _assign(options: argparse.Namespace) -> int:
+    hosts = tuple(dict.fromkeys(origin_of(read_site(text).start).host for text in options.hosts))
+    observer = "" if options.name == HOME_WORD else options.name
+    return execute_and_print(options, AssignHosts(hosts, observer))
+
+
+def _list(options: argparse.Namespace) -> int:
+    service = FolderObserverService(crawled_folder(options))
+    observers, hosts = service.list_observers(), service.list_hosts()
+    if options.json:
+        told = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
+        print(json.dumps(told))
+        return 0
+    for one in observers:
+        print(f"{one.name}   {_describe(one)}")
+        for host in hosts:
+            if host.observer == one.name:
+                print(f"    {host.host}   {_describe_host(host)}")
+    if not observers:
+        print(f"No observers yet. To add one: {format_command('observers add NAME', options)}")
+    return 0
+
+
+def _describe(one: ObserverView) -> str:
+    if one.revoked_s is not None:
+        return f"revoked {format_iso_time(one.revoked_s)[:16]} ({one.trouble})"
+    if one.heard_s is None:
+        return "never reported yet"
+    speed = f", {one.latency_s * 1000:.0f} ms away" if one.latency_s is not None else ""
+    return f"last reported {format_iso_time(one.heard_s)[:16]}{speed}, holds {one.held} errands"
+
+
+def _describe_host(host: ObservedHostView) -> str:
+    going = "" if host.next is None else f", goes to {host.next or HOME_WORD} once it lets go"
+    looks = f", {host.looks} observations" if host.looks else ""
+    share = f", {host.change_share:.0%} changed" if host.change_share is not None else ""
+    costs = ""
+    if host.remote_s is not None and host.direct_s is not None:
+        costs = f", {host.remote_s:.2f} s each instead of {host.direct_s:.2f} s"
+    return f"{host.why}{looks}{share}{costs}{going}"

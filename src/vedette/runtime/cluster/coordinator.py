@@ -1,0 +1,133 @@
+"""The coordinator's side of the exchange: apply links of other shards, and give and take turns at addresses.
+
+The exchanger is a process of its own, so the coordinator never waits for PostgreSQL. It sends the verb ``exchange``;
+what it brings is applied in one transaction, and the reply leaves after the commit.
+"""
+
+from collections.abc import Sequence
+
+from vedette.adapters.clock import Clock
+from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.exchange.anchor_store import AnchorStore
+from vedette.adapters.exchange.link_store import LinkStore, create_exchange_tables
+from vedette.engine.coordinator.coordinator import Coordinator
+from vedette.engine.coordinator.results import LinkGroup
+from vedette.engine.coordinator.robots_cache import build_robots_task
+from vedette.engine.coordinator.shard import MIN_TURN_WALL_S, ForeignLinks, ForeignRobots, PartitionShard, ShardMap
+from vedette.engine.scheduling.cluster_budget import ShardBudget
+from vedette.engine.scheduling.price_controller import CommonPrice
+from vedette.fetch.robots.state import UNKNOWN, RobotsFailure
+from vedette.model import origin_of
+from vedette.runtime.cluster.lease import ShardSettings
+from vedette.runtime.processes.loop import print_error
+
+Response = dict[str, object]
+
+
+def build_shard(settings: ShardSettings, state: State, speed: float) -> PartitionShard:
+    """Build a coordinator's shard over an open state."""
+    create_exchange_tables(state.db)
+    links, store = LinkStore(state.db, settings.epoch), state.store
+
+    def find_steps(id_: int) -> int | None:
+        found = store.get_discoveries([id_]).get(id_)
+        return None if found is None else found.steps
+
+    return PartitionShard(settings.shards, settings.number, links, MIN_TURN_WALL_S * speed, find_steps)
+
+
+class ExchangeHandler:
+    """Handler of the exchanger's requests in the running coordinator of a shard."""
+
+    def __init__(self, state: State, coordinator: Coordinator, shard: PartitionShard, clock: Clock) -> None:
+        self._state, self._coordinator, self._shard, self._speed = state, coordinator, shard, clock.speed
+        self._anchors = AnchorStore(state.db)
+        self._budget = ShardBudget(
+            coordinator.refresher, coordinator.first_fetches, coordinator.host_table, shard.count_shards()
+        )
+
+    def handle(
+        self,
+        now_s: float,
+        sent: Sequence[int],
+        batches: Sequence[tuple[int, int, int, bytes]],
+        granted: Sequence[tuple[str, float]],
+        contested: Sequence[str],
+        price: tuple[str, float | None, float, float] | None,
+        share_per_s: float,
+        shards: tuple[Sequence[int], Sequence[int]] | None,
+    ) -> Response:
+        """Apply what the exchanger brings; return what it should do next.
+
+        ``sent`` is the (epoch, sequence) up to which the mailbox has the outbox. ``granted`` are addresses with the
+        wall seconds until their first request, ``contested`` those that other shards wait for. ``price`` is the
+        cluster's, and ``share_per_s`` what this shard may spend of the budget. ``shards`` is the map of all shards,
+        if it has changed.
+        """
+        if shards is not None:
+            self._shard.use_map(ShardMap(tuple(shards[0]), tuple(shards[1])))
+        if not self._state.db.in_transaction:
+            self._state.db.execute("BEGIN IMMEDIATE")
+        for origin in self._shard.take_overdue_robots(now_s):
+            failure = RobotsFailure(now_s, "another shard has not fetched it")
+            self._coordinator.apply_robots(build_robots_task(origin, UNKNOWN), failure)
+        store = LinkStore(self._state.db)
+        store.drop_sent((sent[0], sent[1]))
+        for source in dict.fromkeys(batch[0] for batch in batches):
+            rows = [(epoch, sequence, links) for one, epoch, sequence, links in batches if one == source]
+            lost = store.apply_once(source, rows, lambda links: self._admit(links, now_s))
+            if lost:
+                print_error(f"{lost} batches of links from shard {source} cannot be read and are left out")
+        for address, wait_s in granted:
+            self._begin_turn(address, now_s, wait_s)
+        ended = self._shard.end_turns(contested, now_s)
+        if price is not None:
+            self._budget.follow(CommonPrice(*price), share_per_s)
+        return {
+            "wanted": self._shard.list_wanted(),
+            "domains": self._shard.list_wanted_domains(),
+            "ended": ended,
+            "positions": store.get_positions(),
+            "spending": self._budget.report(now_s),
+            "policy": self._coordinator.refresher.policy,
+            "budget_per_s": self._coordinator.rules.budget_per_s,
+        }
+
+    def _begin_turn(self, address: str, now_s: float, wait_s: float) -> None:
+        hosts = self._shard.grant(address, now_s)
+        self._coordinator.host_table.start_turn(address, hosts, now_s + wait_s * self._speed)
+
+    def _admit(self, links: Sequence[ForeignLinks], now_s: float) -> None:
+        """Admit links of another shard, under the rules that this shard has now.
+
+        What belongs to a part that this shard has given up since is sent on.
+        """
+        coordinator, groups = self._coordinator, list[LinkGroup]()
+        for one in links:
+            if one.robots is not None:
+                groups += self._take_robots(one.robots, now_s)
+            spelt = (coordinator.normalize_url(url) for url in one.urls)
+            urls = [url for url in spelt if url is not None]
+            if urls:
+                groups.append(one.to_group(urls))
+        self._anchors.add(
+            (url, text, one.is_refetch)
+            for one in links
+            for url, text in zip(one.urls, one.texts, strict=False)
+            if text and self._shard.owns(url)
+        )
+        coordinator.admit_links(groups, now_s)
+
+    def _take_robots(self, one: ForeignRobots, now_s: float) -> list[LinkGroup]:
+        """Request a robots.txt for another shard, or apply what came of one; return the sitemaps that it names."""
+        table, origin = self._coordinator.host_table, origin_of(one.origin)
+        task = build_robots_task(origin, UNKNOWN)._replace(hops=one.hops)
+        event = one.response or one.failure
+        if event is None:
+            if not self._shard.pass_robots(task._replace(hops=one.hops - 1), one.url, now_s):
+                table.follow_robots_redirect(task._replace(hops=one.hops - 1), one.url)
+        elif not self._shard.pass_robots(task, event, now_s):
+            self._shard.end_robots(origin)
+            if origin.host in table.by_name:  # otherwise it was asked for before a restart
+                return [self._coordinator.apply_robots(task, event)]
+        return []

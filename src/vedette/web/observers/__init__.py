@@ -1,0 +1,1 @@
+"""The endpoint of remote observers: signed reports in, signed orders out."""

@@ -1,0 +1,41 @@
+"""The endpoint of remote observers: one path, a signed report in, signed orders out. Nothing is decided here.
+
+Both ends are this program, so it is no part of the API that is described for others.
+"""
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from vedette.engine.observers.messages import (
+    CONTENT_TYPE,
+    EXCHANGE_PATH,
+    MAX_REPORT_BYTES,
+    NAME_HEADER,
+    SIGNATURE_HEADER,
+)
+from vedette.web.observers.ports import ObserverService
+
+__all__ = ["MAX_REPORT_BYTES", "is_observer_path", "observer_routes"]
+
+_MAX_NAME = 64
+
+
+def is_observer_path(path: str) -> bool:
+    """Check whether a path is the endpoint of observers, where bodies may be ``MAX_REPORT_BYTES`` long."""
+    return path == EXCHANGE_PATH
+
+
+def observer_routes(observers: ObserverService) -> list[Route]:
+    """Return the route of the endpoint of observers."""
+
+    async def exchange(request: Request) -> Response:
+        name, signature = request.headers.get(NAME_HEADER, "")[:_MAX_NAME], request.headers.get(SIGNATURE_HEADER, "")
+        reply = await run_in_threadpool(observers.exchange, name, signature, await request.body())
+        headers = {"cache-control": "no-store"}
+        if reply.status != 200:
+            return PlainTextResponse(reply.words, reply.status, headers)
+        return Response(reply.body, 200, headers | {SIGNATURE_HEADER: reply.signature}, CONTENT_TYPE)
+
+    return [Route(EXCHANGE_PATH, exchange, methods=["POST"])]

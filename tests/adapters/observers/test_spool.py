@@ -1,0 +1,58 @@
+"""The spool of an observer: what must survive a kill does, and copies stay within their limit."""
+
+from pathlib import Path
+
+from vedette.adapters.observers.spool import Spool
+from vedette.engine.observers.messages import Errand, Observation
+
+URL = "http://far.test/{}"
+
+
+def errand(number: int) -> Errand:
+    """An errand."""
+    return Errand(number, 1, "far.test", URL.format(number), "page", (), 0.0, 100.0)
+
+
+def outcome(number: int, size: int = 100) -> Observation:
+    """What was observed."""
+    return Observation(
+        number, 1, URL.format(number), 5.0, 0.1, status=200, data=bytes(size), size=size, digest=str(number)
+    )
+
+
+def test_a_killed_observer_knows_what_it_had_sent(tmp_path: Path) -> None:
+    """Without closing the file, errands, what was sent, and observations are there again."""
+    spool = Spool(tmp_path)
+    spool.add_errands([(errand(1), 50.0), (errand(2), 60.0), (errand(3), 70.0)])
+    spool.mark_sent(1)
+    spool.mark_sent(2)
+    spool.save_observation(outcome(2), b"body", 1.0, 1_000)
+    again = Spool(tmp_path)
+    assert again.load_errands() == [(errand(1), 50.0, True), (errand(3), 70.0, False)]
+    assert again.load_observations(10, 1_000) == [outcome(2)]
+    assert again.find_copy(URL.format(2), "2") == b"body"
+    assert again.unreported_bytes == spool.unreported_bytes > 0
+    spool.close()
+    again.close()
+
+
+def test_copies_stay_within_their_limit(tmp_path: Path) -> None:
+    """The least recently used copies are dropped; unreported observations never are."""
+    spool = Spool(tmp_path)
+    for number in range(20):
+        spool.save_observation(outcome(number), bytes(100), float(number), 500)
+    kept = [number for number in range(20) if spool.find_copy(URL.format(number), str(number)) is not None]
+    assert kept == [15, 16, 17, 18, 19]
+    assert len(spool.load_observations(100, 1 << 20)) == 20
+    spool.delete_observations(range(20))
+    assert spool.unreported_bytes == 0
+    spool.close()
+
+
+def test_a_report_has_at_least_one_observation(tmp_path: Path) -> None:
+    """One that is larger than a batch is reported alone, so that it blocks nothing."""
+    spool = Spool(tmp_path)
+    for number in (1, 2):
+        spool.save_observation(outcome(number, size=5_000), None, 1.0, 0)
+    assert [one.number for one in spool.load_observations(10, 1_000)] == [1]
+    spool.close()

@@ -1,0 +1,88 @@
+"""Four nodes with 16 shards lose machines, networks and PostgreSQL; nothing is lost, and no server is troubled.
+
+It runs with ``make prove`` alone: it takes minutes of CPU time.
+"""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.cluster_runs import Cluster, Line, open_cluster
+from tests.postgres_server import MISSING, find_programs, run_postgres
+from tests.s3_server import MISSING as NO_WEED
+from tests.s3_server import find_weed, run_s3
+from tests.tree_runs import PROVE, patiently
+from tests.tree_worlds import ring_town
+
+HOSTS, SHARDS, LEASE_S = 200, 16, 15.0
+MOST = "6"
+LONG_S = 7200.0
+
+pytestmark = [
+    pytest.mark.skipif(not PROVE, reason="takes minutes of CPU time: make prove"),
+    pytest.mark.skipif(find_programs() is None, reason=MISSING),
+    pytest.mark.skipif(find_weed() is None, reason=NO_WEED),
+]
+
+
+def has_owners(cluster: Cluster) -> bool:
+    """Check whether each shard has an owner, and its folder is there."""
+    return all(cluster.owners()) and len(cluster.folders()) == SHARDS
+
+
+def is_copied(cluster: Cluster) -> bool:
+    """Check whether each shard has a recent copy."""
+    return all(shard.copy_age_s is not None and shard.copy_age_s < 60.0 for shard in cluster.shards())
+
+
+def test_machines_networks_and_postgres_are_lost(tmp_path: Path) -> None:
+    """Every page is fetched and searchable in the end, in one shard each, and the servers saw no violation."""
+    with (
+        run_postgres() as postgres,
+        run_s3() as storage,
+        open_cluster(postgres, tmp_path, HOSTS, SHARDS, LEASE_S, storage) as four,
+    ):
+        lines = {name: Line(postgres.port) for name in "cd"}
+        for name in "abcd":
+            port = lines[name].port if name in lines else postgres.port
+            four.join(name, "--shards", MOST, dsn=four.dsn.replace(str(postgres.port), str(port)))
+        wanted = ring_town(HOSTS).urls()
+
+        def reach(eighth: int) -> None:
+            patiently(lambda: four.count_pages() > len(wanted) * eighth / 8, LONG_S)
+            patiently(lambda: has_owners(four) and is_copied(four), LONG_S)
+
+        def note(figure: str) -> None:
+            print(figure, flush=True)  # noqa: T201 - the figures of docs/results/cluster.md, shown with pytest -s
+
+        for eighth, name in enumerate(("a", "b", "new a"), 1):
+            reach(eighth)
+            lost = four.owners().count(name)
+            four.lose(name)
+            since_s = time.monotonic()
+            patiently(lambda name=name: name not in four.owners() and all(four.owners()), LONG_S)  # type: ignore[misc]  # the default binds it
+            claimed_s = time.monotonic() - since_s
+            patiently(lambda: has_owners(four), LONG_S)
+            restored_s = time.monotonic() - since_s
+            note(f"lost {name}: {lost} shards claimed in {claimed_s:.1f} s, restored in {restored_s:.1f} s")
+            four.join(f"new {name}", "--shards", MOST)
+        for eighth, name in enumerate(("c", "d"), 4):
+            reach(eighth)
+            cut = four.owners().count(name)
+            lines[name].cut()
+            since_s = time.monotonic()
+            patiently(lambda name=name: name not in four.owners() and all(four.owners()), LONG_S)  # type: ignore[misc]  # the default binds it
+            note(f"cut off {name}: {cut} shards claimed in {time.monotonic() - since_s:.1f} s")
+            lines[name].mend()
+        reach(6)
+        postgres.stop()
+        postgres.start()
+        patiently(lambda: set(wanted) <= four.pages().keys(), LONG_S)
+        patiently(lambda: four.searchable() >= len(wanted), LONG_S)
+        four.stop()
+        pages = four.pages()
+        assert [url for url in wanted if pages[url] != 1] == []
+        assert [each.detail for each in four.run.verdict().violations] == []
+        asked = Counter(entry.url for entry in four.run.entries() if entry.target != "/robots.txt")
+        note(f"{asked.total()} requests for {len(asked)} URLs, {len(wanted)} of them pages")

@@ -1,0 +1,104 @@
+"""Tests of ``engine.coordinator.shard``: every link has one owner, and an address is requested in turns."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vedette.engine.coordinator.shard import (
+    WHOLE_WEB,
+    ForeignLinks,
+    PartitionShard,
+    Shard,
+    split_evenly,
+)
+from vedette.engine.coordinator.state import FoundUrl, HostState
+from vedette.engine.messages import FetchTask
+from vedette.model import PARTITIONS
+
+
+class Sent:
+    """An outbox that keeps the links put into it, by target."""
+
+    def __init__(self) -> None:
+        self.links: dict[int, list[ForeignLinks]] = {}
+
+    def put_links(self, links: Mapping[int, Sequence[ForeignLinks]]) -> None:
+        """Keep the links."""
+        for target, groups in links.items():
+            self.links.setdefault(target, []).extend(groups)
+
+
+def page(number: int) -> str:
+    """Return a page of one of many hosts."""
+    return f"http://host{number}.test/p"
+
+
+@given(st.integers(1, PARTITIONS))
+def test_every_partition_has_one_owner(shards: int) -> None:
+    """The ranges of the shards follow each other, cover everything, and agree with the lookup."""
+    even = split_evenly(shards)
+    owners = [number for number in range(shards) for _ in even.partitions(number)]
+    assert owners == [even.find(partition) for partition in range(PARTITIONS)]
+    sizes = [len(even.partitions(number)) for number in range(shards)]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("shard", [WHOLE_WEB, PartitionShard(split_evenly(1), 0, Sent())], ids=["machine", "one shard"])
+def test_an_only_owner_keeps_everything(shard: Shard) -> None:
+    """One machine and the only shard of a cluster keep all links in order, and own every URL."""
+    groups = [([page(1), page(2)], FoundUrl("", 1)), ([page(3)], FoundUrl("", 2, source=page(1)))]
+    assert [(list(urls), found) for urls, found in shard.keep_own(groups)] == groups
+    assert all(shard.owns(page(number)) for number in range(50))
+
+
+def test_every_link_reaches_its_owner_with_its_origin() -> None:
+    """What two shards keep and send together is what was found, and a sent link says how it was found."""
+    urls = [page(number) for number in range(40)]
+    found = FoundUrl("", 3, 1, 2, source="http://from.test/", from_list=True, is_refetch=True)
+    sent = Sent()
+    first = PartitionShard(split_evenly(2), 0, sent)
+    ((kept, kept_as),) = first.keep_own([(urls, found)])
+    (foreign,) = sent.links[1]
+    assert kept_as == found
+    assert sorted([*kept, *foreign.urls]) == sorted(urls)
+    assert [url for url in kept if not first.owns(url)] == []
+    assert foreign.to_group(foreign.urls) == (foreign.urls, found)
+
+
+def host_at(address: str, name: str = "a.test") -> HostState:
+    """Return a host whose address is known."""
+    return HostState(name, 1, address=address)
+
+
+def test_no_host_is_requested_before_its_turn() -> None:
+    """A host waits until the address is granted, and is named once, however often it comes up."""
+    shard, host = PartitionShard(split_evenly(2), 0, Sent(), min_turn_s=2.0), host_at("127.0.0.1")
+    assert not shard.may_request(host)
+    assert not shard.may_request(host)
+    assert shard.list_wanted() == ["127.0.0.1"]
+    assert shard.grant("127.0.0.1", 10.0) == [host]
+    assert shard.may_request(host)
+    assert shard.list_wanted() == []
+
+
+def test_a_turn_ends_only_when_nothing_is_in_flight() -> None:
+    """A wanted address is given up after the shortest turn and the last response; from then on its hosts wait."""
+    shard, host = PartitionShard(split_evenly(2), 0, Sent(), min_turn_s=2.0), host_at("127.0.0.1")
+    shard.may_request(host)
+    shard.grant("127.0.0.1", 10.0)
+    assert shard.may_request(host)
+    host.in_flight[7] = FetchTask(7, host.name, page(1), "page")
+    assert shard.end_turns(["127.0.0.1"], 11.0) == []
+    assert shard.may_request(host), "the turn is too young to end"
+    assert shard.end_turns(["127.0.0.1"], 13.0) == []
+    assert not shard.may_request(host), "it ends as soon as nothing is in flight"
+    host.in_flight.clear()
+    assert shard.end_turns(["127.0.0.1"], 14.0) == ["127.0.0.1"]
+    assert shard.list_wanted() == ["127.0.0.1"]
+
+
+def test_a_turn_that_was_lost_with_the_coordinator_ends_at_once() -> None:
+    """An address that the cluster believes to be ours, and a new coordinator knows nothing about, is free."""
+    assert PartitionShard(split_evenly(2), 0, Sent()).end_turns(["127.0.0.1"], 1.0) == ["127.0.0.1"]

@@ -1,0 +1,118 @@
+"""Tests of ``runtime.cluster.coordinator``: two shards exchange what a page, a link or a robots.txt says."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, page, robots, rules_for
+
+from vedette.adapters.clock import Clock
+from vedette.adapters.exchange.link_store import read_outbox
+from vedette.engine.coordinator.shard import ShardMap
+from vedette.model import fingerprint, partition_of
+from vedette.runtime.cluster.coordinator import ExchangeHandler, build_shard
+from vedette.runtime.cluster.lease import ShardSettings
+
+# Two hosts in different shards.
+HERE, THERE = sorted(("one.test", "two.test", "three.test", "four.test"), key=partition_of)[::3]
+BOTH = ShardMap((0, partition_of(THERE)), (0, 1))
+HOUR_S = 3600.0
+
+
+class Waiting(Drive):
+    """A drive that goes on while everything waits for the other shard."""
+
+    def _soonest_s(self) -> float:
+        try:
+            return super()._soonest_s()
+        except AssertionError:
+            return self.now_s + 1.0
+
+
+class Shards:
+    """Two shards over one web, with what the exchangers and PostgreSQL do between them."""
+
+    def __init__(self, web: MemoryWeb) -> None:
+        rules = rules_for(f"http://{HERE}/", f"http://{THERE}/", recrawl=True)
+        self.drives = [Waiting(web, rules) for _ in range(2)]
+        self.handlers = [self._build(number, drive) for number, drive in enumerate(self.drives)]
+        self.sent, self.replies = [(0, 0), (0, 0)], [dict[str, Any](), dict[str, Any]()]
+        self.batches: list[list[tuple[int, int, int, bytes]]] = [[], []]
+        for drive in self.drives:
+            drive.begin()
+
+    @staticmethod
+    def _build(number: int, drive: Drive) -> ExchangeHandler:
+        state = cast("Any", SimpleNamespace(db=drive.db, store=drive.book))
+        shard = build_shard(ShardSettings(number, 1, BOTH, ""), state, 1.0)
+        drive.keeper.shard = shard
+        return ExchangeHandler(state, drive.keeper, shard, Clock(0.0, 0.0, 1.0))
+
+    def run(self, for_s: float, step_s: float = 5.0) -> "Shards":
+        """Run both, with an exchange every few seconds."""
+        for _ in range(int(for_s / step_s)):
+            for number, drive in enumerate(self.drives):
+                self._exchange(number, drive)
+                drive.run(step_s)
+        return self
+
+    def _exchange(self, number: int, drive: Drive) -> None:
+        wanted = self.replies[number].get("wanted", ())
+        batches, self.batches[number] = self.batches[number], []
+        granted = [(address, 0.0) for address in wanted]
+        self.replies[number] = self.handlers[number].handle(
+            drive.now_s, self.sent[number], batches, granted, (), None, 0.0, None
+        )
+        drive.db.execute("COMMIT")
+        for row in read_outbox(drive.db, self.sent[number], 1000):
+            self.batches[row.target].append((number, row.epoch, row.sequence, row.links))
+            self.sent[number] = row.epoch, row.sequence
+
+
+def test_a_robots_txt_that_redirects_to_another_shard_is_followed() -> None:
+    """The owner of the target requests it, and the host obeys the rules; the sitemap that it names is fetched."""
+    web = MemoryWeb({f"http://{HERE}/": page("/open", "/closed"), f"http://{THERE}/": page()})
+    web.replies |= {f"http://{HERE}/{name}": page(title=name) for name in ("open", "closed")}
+    web.replies[f"http://{HERE}/robots.txt"] = moved(f"http://{THERE}/rules.txt")
+    web.replies[f"http://{THERE}/rules.txt"] = robots("Disallow: /closed")
+    both = Shards(web).run(120.0)
+    here, there = both.drives
+    assert {f"http://{HERE}/", f"http://{HERE}/open"} <= set(here.asked_urls())
+    assert f"http://{HERE}/closed" not in here.asked_urls()
+    assert here.asked_urls("robots") == [f"http://{HERE}/robots.txt"]
+    assert f"http://{THERE}/rules.txt" in there.asked_urls("robots")
+
+
+def test_a_robots_txt_of_a_host_that_does_not_answer_makes_the_other_wait() -> None:
+    """Without the rules, no page is requested."""
+    web = MemoryWeb({f"http://{HERE}/": page(), f"http://{THERE}/": page()})
+    web.replies[f"http://{HERE}/robots.txt"] = moved(f"http://{THERE}/rules.txt")
+    web.replies[f"http://{THERE}/rules.txt"] = Reply(503)
+    both = Shards(web).run(120.0)
+    assert both.drives[0].asked_urls() == []
+    assert "503" in both.drives[0].keeper.hosts[HERE].robots_trouble
+
+
+def test_anchor_texts_reach_the_shard_of_the_page_once() -> None:
+    """What pages of another shard call a page is counted there once per page, however often they are fetched."""
+    web = MemoryWeb({f"http://{HERE}/": page("/other", f"http://{THERE}/fish"), f"http://{THERE}/": page()})
+    web.replies[f"http://{HERE}/other"] = lambda now_s: page(f"http://{THERE}/fish", title=f"at {int(now_s)}")
+    web.replies[f"http://{THERE}/fish"] = page(title="Fish")
+    both = Shards(web).run(2 * HOUR_S, 20.0)
+    assert both.drives[0].asked_urls().count(f"http://{HERE}/") > 1
+    rows = both.drives[1].db.execute("SELECT target, text, times FROM foreign_anchor").fetchall()
+    assert rows == [(fingerprint(f"http://{THERE}/fish"), "x", 2)]
+    assert f"http://{THERE}/fish" in both.drives[1].asked_urls()
+
+
+def test_a_link_of_a_known_page_of_another_shard_finds_what_is_new() -> None:
+    """A page that was fetched before links to an unknown URL of another shard: that is new on the web."""
+
+    def news(now_s: float) -> Reply:
+        return page(*([f"http://{THERE}/new"] if now_s > 1000.0 + HOUR_S else []), title=f"{now_s > 1000.0 + HOUR_S}")
+
+    web = MemoryWeb({f"http://{HERE}/": news, f"http://{THERE}/": page(), f"http://{THERE}/new": page()})
+    both = Shards(web).run(6 * HOUR_S, 60.0)
+    there = both.drives[1]
+    found = there.db.execute("SELECT url, how, steps FROM find JOIN url ON url.id = url_id").fetchall()
+    assert f"http://{THERE}/new" in there.asked_urls()
+    assert found == [(f"http://{THERE}/new", "page", 0)]

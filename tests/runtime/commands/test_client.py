@@ -1,0 +1,28 @@
+"""Client of commands: a starting coordinator is waited for, and a folder that stays locked is named."""
+
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.errors import StoreBusy
+from vedette.model import Site
+from vedette.runtime.commands import client
+from vedette.web.commands.commands import AddSite
+
+
+def test_a_folder_that_is_free_in_a_moment_is_waited_for(tmp_path: Path) -> None:
+    """The first line of ``vedette up`` is printed before its coordinator answers; a command then takes longer."""
+    lock = lock_folder(tmp_path / "data")
+    Timer(0.3, lock.close).start()
+    told = client.run_command(tmp_path / "data", AddSite(Site("https://a.test/")), "a test")
+    assert not told["running"]
+    assert "https://a.test/" in told["done"]
+
+
+def test_a_folder_that_stays_locked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says that it was not carried out, and what to do."""
+    monkeypatch.setattr(client, "START_TIMEOUT_S", 0.0)
+    with lock_folder(tmp_path / "data"), pytest.raises(StoreBusy, match="not done"):
+        client.run_command(tmp_path / "data", AddSite(Site("https://a.test/")), "a test")
