@@ -2,7 +2,7 @@
 
     python bench/announced_refresh.py
 
-The site and the simulated refreshes are those of ``tests/lab/runs/refresh/test_announced.py``: 40 pages that change by
+The site and the simulated refreshes are those of ``tests/lab/runs/refresh/test_announced.py``: 40 pages that change at
 chance, about three times a day together, eight fetches a day by the default policy, decided three times a day. The
 first 20 of 50 days are not measured; that is also when announcements stop. The last line is one JSON object.
 """

@@ -1,7 +1,7 @@
 """Do click models predict clicks, and does ranking by what was learned improve results?
 
 A recorded log (``clara2-search-log.tsv``) and its grades (``clara2-relevance.tsv``), in the folder clicks of the one
-that VEDETTE_DATA names. Means over the searches of the later half, with 95 % intervals over its queries.
+that VEDETTE_DATA names. Means over the searches of the later half, with 95% intervals over its queries.
 
 Models are fitted to the earlier half of a log and evaluated on the later one: the log probability of its clicks, per
 search. The yardstick is the click rate of each position, whatever result is there.
@@ -133,7 +133,7 @@ def main() -> None:
     folder = Path(os.environ.get("VEDETTE_DATA", "")) / "clicks"
     log_path, grades_path = folder / "clara2-search-log.tsv", folder / "clara2-relevance.tsv"
     if not (log_path.is_file() and grades_path.is_file()):
-        sys.exit("the log is not here: set VEDETTE_DATA to a folder that has clicks/clara2-search-log.tsv")
+        sys.exit("the log is not here: set VEDETTE_DATA to a folder that contains clicks/clara2-search-log.tsv")
     with grades_path.open(encoding="utf-8") as lines:
         log = read_log(log_path, read_grades(lines))
     print(f"{len(log.query)} searches, {len(log.grade)} results")

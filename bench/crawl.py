@@ -31,6 +31,7 @@ from statistics import median
 from typing import Any
 
 from vedette.adapters.archive.warc_reader import Damage, scan_warc
+from vedette.compiled import get_form
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".venv-peers"
@@ -135,7 +136,9 @@ def measured(command: Sequence[str], web: Web, pages: int) -> Run:
         raise Disagreement(f"{command[0]} ended with {process.returncode}, and said what stands above")
     agree("CPU time of the parts, at most that of the whole", sum(spent.values()) <= cpu_s * 1.01, True)
     told = json.loads(lines[-1])
-    agree_on_pages(told["pages"], web.counts(), pages)
+    served = web.counts()
+    agree_on_pages(told["pages"], served, pages)
+    told["sitemaps"] = served["sitemaps"]
     return Run(pages, cpu_s, wall_s, spent, told)
 
 
@@ -163,7 +166,7 @@ def crawl_vedette(web: Web, pages: int, folder: Path) -> Run:
     run = measured(command, web, pages)
     run.told["warc_records"] = archived(folder / "data" / "warc")
     agree("pages in the archive", run.told["warc_records"], pages)
-    agree("URLs known", run.told["urls_known"], pages)
+    agree("URLs known, sitemaps too", run.told["urls_known"], pages + run.told["sitemaps"])
     return run
 
 
@@ -279,7 +282,7 @@ def main() -> None:
                 keep = chosen.keep and chosen.keep / f"{name}-{number}"
                 rounds[-1][name] = turn(name, web, wanted[name], keep)
                 print(row(name, rounds[-1][name]), flush=True)
-    print(json.dumps(figures(rounds)))
+    print(json.dumps(figures(rounds) | {"form": get_form()}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What does a whole making of impact cost: a million unseen URLs, a hundred thousand queries?
+"""What does an impact pass cost, with a million unseen URLs and a hundred thousand queries?
 
 A folder is created as by an import: pages whose links name all unseen URLs, with words. People have searched for a
 number of queries. Then the impact pass is run as by the indexer, in a separate process, twice: the second finds

@@ -1,4 +1,4 @@
-"""How fast are pages put into the index, and how much of tantivy's own speed is left?
+"""How fast are pages indexed, as a share of tantivy's own speed?
 
 Pages come from the git histories of real web sites (``VEDETTE_HISTORIES`` names the folder of bare repositories): the
 newest version of every page first, then older ones, until there are enough; each is indexed as a separate page. Still

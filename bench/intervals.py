@@ -1,6 +1,6 @@
 """Are our confidence intervals as good as those of scipy, and as fast? BCa bootstrap intervals of few values.
 
-For each number of values: the share of samples of an exponential distribution whose 95 % interval holds the mean, and
+For each number of values: the share of samples of an exponential distribution whose 95% interval holds the mean, and
 the milliseconds of one interval (the least of several). The last line is one JSON object.
 
     python bench/intervals.py [--samples 1000]

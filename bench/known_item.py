@@ -1,4 +1,4 @@
-"""Is a page found by someone who knows that it exists?
+"""Does a search find a page that the user knows to exist?
 
 Pages are the built HTML of real sites, read from git (``VEDETTE_HISTORIES`` names the folder of bare repositories) and
 passed under their own host names through the live code for parsing, indexing and searching. Of 500 pages, drawn by a
@@ -13,9 +13,11 @@ A fifth kind, *section*, searches for another heading of the main text, and only
 the page is the one under that heading; rivals have no sections.
 
 The score is the reciprocal of the rank among the first ten (MRR@10). A page with the same text is as good; the column
-*near* takes near-duplicates too. Rivals get the same titles and, whichever is better for them, the main text or all
-that is visible: tantivy and SQLite's FTS5 as they are (BM25 of title and body), and tantivy with the query as a phrase
-on top, title and phrase weighted as is best on 200 other pages. Intervals are those of a paired bootstrap over pages.
+*near* takes near-duplicates too. A page that is folded under a newer version of it counts if the result lists it; the
+row *vedette_strict* counts only the results themselves, and *vedette_unfolded* searches without folding. Rivals get the
+same titles and, whichever is better for them, the main text or all that is visible: tantivy and SQLite's FTS5 as they
+are (BM25 of title and body), and tantivy with the query as a phrase on top, title and phrase weighted as is best on 200
+other pages. Intervals are those of a paired bootstrap over pages.
 
     VEDETTE_HISTORIES=FOLDER python bench/known_item.py [--pages N] [--strict]
 
@@ -30,6 +32,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -45,13 +48,15 @@ from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.search import Searcher
 from vedette.index.fields import MAX_INDEXED_HEADINGS
-from vedette.index.snippets import Section, split_sections
+from vedette.index.sections import Section, split_sections
 from vedette.parse.similarity.minhash import estimate_similarity
 from vedette.policy import Floats, rng_for
+from vedette.runtime.indexing.embedding import make_vectors
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.runtime.search.lexicon import write_lexicon
+from vedette.runtime.search.meaning import LEARNED, MeaningComparer
 from vedette.serve.slate import SearchRequest
 from vedette.text import split_words
 
@@ -213,13 +218,20 @@ class Judge:
     def __init__(self, pages: Sequence[KnownPage]) -> None:
         self._pages = pages
 
-    def credit(self, rival: Callable[[str], list[int]], queries: Sequence[Query]) -> Credit:
+    def credit(self, rival: Callable[[str], Sequence[int | tuple[int, ...]]], queries: Sequence[Query]) -> Credit:
         """The reciprocal rank of the first right page of each query, 0 if it is not among ten."""
         found = [(rival(query.text), query.page) for query in queries]
         return Credit(
-            np.array([_reciprocal([self._is_same(place, page) for place in places]) for places, page in found]),
-            np.array([_reciprocal([self._is_near(place, page) for place in places]) for places, page in found]),
+            np.array(
+                [_reciprocal([self._has(self._is_same, each, page) for each in places]) for places, page in found]
+            ),
+            np.array(
+                [_reciprocal([self._has(self._is_near, each, page) for each in places]) for places, page in found]
+            ),
         )
+
+    def _has(self, is_right: Callable[[int, int], bool], each: int | tuple[int, ...], page: int) -> bool:
+        return any(is_right(place, page) for place in (each if isinstance(each, tuple) else (each,)))
 
     def credit_sections(self, searcher: Searcher, queries: Sequence[tuple[Query, Section]]) -> float:
         """Return the mean reciprocal rank of the right page with the right section first."""
@@ -364,13 +376,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         searcher, shelf = vedette(Path(folder), pages, left)
 
-        def search(text: str) -> list[int]:
-            return [result.id - 1 for result in searcher.search(SearchRequest(text), NOW_S).results]
+        places = {page.url: place for place, page in enumerate(pages)}
+
+        def search(text: str, *, folded: bool = True) -> list[tuple[int, ...]]:
+            results = searcher.search(SearchRequest(text, folded=folded), NOW_S).results
+            return [(each.id - 1, *(places[other.url] for other in each.other_versions)) for each in results]
 
         before_s = process_time()
-        credited = {"vedette": judge.credit(search, queries)}
-        search_ms = (process_time() - before_s) * 1000 / len(queries)
+        found = {query.text: search(query.text) for query in queries}
+        search_ms = (process_time() - before_s) * 1000 / len(found)
+        credited = {
+            "vedette": judge.credit(found.__getitem__, queries),
+            "vedette_strict": judge.credit(lambda text: [each[:1] for each in found[text]], queries),
+            "vedette_unfolded": judge.credit(partial(search, folded=False), queries),
+        }
         print(f"{len(shelf.finder)} pages in the index; a search takes {search_ms:.1f} ms of CPU time")
+        index = shelf.generation.parent
+        make_vectors(index, shelf.generation, LEARNED)
+        learned = Searcher(LiveIndexSnapshot(shelf.generation, MeaningComparer(index, LEARNED)))
+        credited["learned"] = judge.credit(
+            lambda text: [result.id - 1 for result in learned.search(SearchRequest(text), NOW_S).results], queries
+        )
         sections = asking.section_queries(wanted)
         mrr_section = judge.credit_sections(searcher, sections)
         print(f"section {len(sections)}: MRR@10 {mrr_section:.3f} of the right page with the right section first\n")

@@ -1,7 +1,7 @@
 """How long does the lab take for a million pages over a hundred days, one decision batch an hour, and how much memory?
 
-One process and one thread. Making the world and refreshing it are timed apart, in seconds of processor time, so that a
-busy machine counts for little; memory is the most that the process had, with the world in it. The bench fails where a
+One process and one thread. Generating the world and refreshing it are timed separately, in CPU seconds, so that a
+busy machine matters little. Memory is the peak of the process, including the world. The benchmark fails if a
 refresh run takes ten minutes or more. The last line is one JSON object.
 
     python bench/lab.py [--world NAME] [--budget FETCHES_A_DAY] [--policies NAME ...]

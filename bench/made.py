@@ -1,7 +1,7 @@
 """How fast is the synthetic web served, and how much of that is the web and how much the server?
 
-One core serves, another sends requests. The synthetic web and a constant body of the same mean size take turns, both
-with their access log on; the table has the medians. The last line is one JSON object.
+One core serves, and another sends requests. The synthetic web and a constant body of the same mean size take turns,
+both with their access log on; the table has the medians. The last line is one JSON object.
 
     python bench/made.py [--pages N] [--seconds S] [--rounds R]
 """
@@ -210,7 +210,7 @@ class Result:
                 f"medians of {options.rounds} turns of {options.seconds:g} s, {CONNECTIONS} connections, access log on",
                 "",
                 f"{'':<22}{'requests/s':>11}{'CPU us/request':>15}{'p50 ms':>9}{'p99 ms':>9}{'not 200':>9}",
-                row("made web", self.made),
+                row("synthetic web", self.made),
                 row("constant body", self.constant),
                 "",
             ]

@@ -109,7 +109,9 @@ def main() -> None:
     """Crawl, draw, crawl again, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--world", default="made:small:3:calm")
-    parser.add_argument("--delay", default="40s", help="in the time of the made web, which runs twenty times as fast")
+    parser.add_argument(
+        "--delay", default="40s", help="in the time of the synthetic web, which runs twenty times as fast"
+    )
     parser.add_argument("--queries", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--orders", default="impact,breadth,inlinks")

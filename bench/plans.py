@@ -3,8 +3,8 @@
 First small sets of pages, drawn at random, for two, three and four days: our own exact solver, the flow for two days
 and HiGHS must find plans of the same cost, and the certified bound must lie below. Without scipy this is left out.
 Then a million pages, half without memory and half with age chains: equal costs and unequal ones, at several budgets.
-Seconds are of processor time; memory is the most that the process had. The bench fails where two exact solvers differ,
-or where a gap is a thousandth or more. The last line is one JSON object.
+Times are CPU seconds; memory is the peak of the process. The benchmark fails if two exact solvers differ,
+or if a gap is a thousandth or more. The last line is one JSON object.
 
     python bench/plans.py [--pages N] [--days N] [--sets N] [--budgets PART_OF_PAGES_A_DAY ...]
 """

@@ -5,17 +5,17 @@ otherwise they are generated; each has two different versions. 60 000 queries ar
 all of their words are found. Then, with commits and new curves when the indexer would have them:
 
     first     all pages are fetched for the first time, into an empty index
-    mix       all pages are fetched again and again: 30 % have changed, the others are the same and bring no text
+    mix       all pages are fetched again and again: 30% have changed, the others are the same and bring no text
     changed   all pages have changed
 
 The mix goes from one computation of curves to another (``--renewals``), so that they count as often as they happen; if
 it ends before (``--most-s``), they count as often as their rule allows (``indexing.query_curves``), not less. The share
 is the CPU time of the meter and of the processes that compute curves, of everything that indexing takes with all its
-threads and those processes. The cost of reading the clock is subtracted from the meter's time. The interval (95 %) is
+threads and those processes. The cost of reading the clock is subtracted from the meter's time. The interval (95%) is
 by bootstrap over rounds of the mix.
 
 Truth: see ``peers/gain_truth.py``; it is left out without histories. The last line is one JSON object; the bench fails
-above 8 %.
+above 8%.
 
     VEDETTE_HISTORIES=FOLDER python bench/quality.py [--pages N] [--queries N] [--renewals N] [--most-s S]
                                               [--world NAME] [--sample N]
@@ -248,7 +248,8 @@ class Indexing:
         self._builder = IndexBuilder(folder, generations.begin())
         generations.activate(self._builder.generation)
         self._gauge = self._builder.gain_meter = Timed(self._builder, GainStore(generations.folder))
-        self._spent_s = self._committed_s = 0.0
+        # Like the indexer, commit the first pages at once.
+        self._spent_s, self._committed_s = 0.0, -COMMIT_EVERY_S
         self._curving = CurvesJob(folder, start_clock(NOW_S, 1.0), lambda: self._spent_s)
         self._pages, self._version, self._rounds = pages, [1] * len(pages), 0
         self.renewals = 0
@@ -344,7 +345,7 @@ def is_changed(round_: int, id_: int) -> bool:
 
 
 def interval(rounds: Sequence[Cost]) -> tuple[float, float]:
-    """The interval of the share of many such rounds, by bootstrap (95 %)."""
+    """The interval of the share of many such rounds, by bootstrap (95%)."""
     drawn = rng_for(SEED, "bench/quality/interval").integers(len(rounds), size=(RESAMPLES, len(rounds)))
     table = np.array([(one.gauge_s + one.curves_s, one.indexing_s + one.curves_s) for one in rounds])
     sums = table[drawn].sum(axis=1)

@@ -1,6 +1,6 @@
 """What do ranking policies achieve, in communities and in the joke study? The experiment ``ranking``, cell by cell.
 
-All policies of a seed meet the same deaths, places and visitors. A table of means with 95 % intervals over seeds is
+All policies of a seed meet the same deaths, places and visitors. A table of means with 95% intervals over seeds is
 printed for each world. Where settings of selective promotion are among the policies (``grid``), all others are held
 against them, paired by world and seed: against the best setting of each world with hindsight, which has the luck of
 these seeds, too; against the one that is best by the other seeds; and against each setting in all worlds. Rows are

@@ -1,9 +1,10 @@
-"""Do real sites come out whole, and what does a crawl waste on the way?
+"""Are real sites crawled completely, and how many fetches are wasted?
 
 Built sites from git trees (``VEDETTE_HISTORIES`` names the folder of repositories) are served on loopback under their
 own names, over HTTP and TLS, with their redirects, gzip, ETags and error pages, and crawled by ``vedette crawl`` with
 default settings, one site at a time; only the delays between requests are zero, since no real server is involved. The
-truth is an independent walk over the links of the same tree (``peers/link_walk.py``).
+truth is an independent walk over the links of the same tree (``peers/link_walk.py``). It runs no scripts, and without
+``--render`` neither does the crawler, as after a default install.
 
     reachable   HTML files that links lead to from the start, robots.txt obeyed
     fetched     those of them that were sent to the crawler and that it counts as fetched
@@ -13,11 +14,13 @@ truth is an independent walk over the links of the same tree (``peers/link_walk.
                 broken or redirect
 
 The synthetic web *half*, which is full of endless traps, is crawled at the end by the same program. The bench fails if
-a site has less than 99.5 % of its pages or wastes more than 10 % of its requests; of *half*, all pages and 5 %.
+a site has less than 99.5% of its pages or wastes more than 10% of its requests; of *half*, all pages and 5%.
 
-    VEDETTE_HISTORIES=FOLDER python bench/real_sites.py [--only NAME …] [--together] [--keep FOLDER] [--list N]
+    VEDETTE_HISTORIES=FOLDER python bench/real_sites.py [--only NAME …] [--together] [--render] [--keep FOLDER]
+    VEDETTE_HISTORIES=FOLDER python bench/real_sites.py --in-memory [--only NAME …] [--list N]
 
-``--only half`` needs no repositories.
+``--only half`` needs no repositories. ``--in-memory`` crawls with the live coordinator and fetchers, but without
+sockets, an index or a browser: a thousand pages cost some ten seconds of CPU time, which is the time it prints.
 """
 
 import argparse
@@ -29,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,12 +42,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a scrip
 
 from bench.peers.half_web import crawl_half
 from bench.peers.link_walk import Walk, walk_site
+from bench.peers.memory_crawl import crawl_in_memory
 from bench.peers.site_server import Request, Served, serve_trees
-from bench.peers.site_trees import SITES, SiteTree, load_tree
+from bench.peers.site_trees import SITES, RealSite, SiteTree, load_tree
 
 LEAST_FETCHED, MOST_WASTED = 0.995, 0.10
 HALF, HALF_SEED, HALF_MOST_WASTED = "half", 3, 0.05
-SETTINGS = '[crawl]\ndelay = "0s"\naddress_delay = "0s"\nca_file = "{ca_file}"\n'
+SETTINGS = '[crawl]\ndelay = "0s"\naddress_delay = "0s"\nca_file = "{ca_file}"\nbrowser = "{browser}"\n'
 MOST_S = 7200.0  # of one crawl; beyond it something hangs, even on a busy machine
 
 
@@ -86,9 +90,10 @@ class Row:
         )
 
 
-def crawl(folder: Path, starts: Sequence[str], served: Served) -> dict[str, Any]:
+def crawl(folder: Path, starts: Sequence[str], served: Served, *, renders: bool) -> dict[str, Any]:
     """Crawl sites as a user would, and return the summary."""
-    (folder / "vedette.toml").write_text(SETTINGS.format(ca_file=served.ca_file))
+    browser = "sandboxed" if renders else "none"
+    (folder / "vedette.toml").write_text(SETTINGS.format(ca_file=served.ca_file, browser=browser))
     ways = [word for way in served.connect_to for word in ("--connect-to", way)]
     command = [*vedette("crawl", folder), *starts, "--allow-private", "--json", "--contact", "bench@example.org", *ways]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=MOST_S)
@@ -105,10 +110,14 @@ def vedette(verb: str, folder: Path) -> list[str]:
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
-    """The crawler's data on each URL, by its plain spelling; of two, the fetched one."""
+    """The crawler's data on each URL, by its plain spelling."""
     done = subprocess.run([*vedette("export urls", folder), "--json"], stdout=subprocess.PIPE, check=True)
-    known = sorted(map(json.loads, done.stdout.splitlines()), key=lambda each: each["state"] == "fetched")
-    return {plain(each["url"]): each for each in known}
+    return by_spelling(map(json.loads, done.stdout.splitlines()))
+
+
+def by_spelling(known: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The data on each URL by its plain spelling; of two, the fetched one."""
+    return {plain(each["url"]): each for each in sorted(known, key=lambda each: each["state"] == "fetched")}
 
 
 def plain(url: str) -> str:
@@ -147,10 +156,10 @@ def reasons_of(urls: Sequence[str], states: Mapping[str, dict[str, Any]]) -> str
 
 
 def judge(
-    tree: SiteTree, walk: Walk, log: Sequence[Request], folder: Path, listed: int, took: Mapping[str, Any]
+    tree: SiteTree, log: Sequence[Request], states: Mapping[str, dict[str, Any]], listed: int, took: Mapping[str, Any]
 ) -> Row:
     """Compare the fetched pages of a site with the reachable ones."""
-    mine, states = [request for request in log if request.host == tree.site.host], read_states(folder)
+    walk, mine = walk_site(tree), [request for request in log if request.host == tree.site.host]
     sent = {request.file for request in mine if request.is_page and request.status == 200}
     counted = {plain(url) for url, known in states.items() if known["state"] == "fetched"}
     missing: dict[str, list[str]] = {}
@@ -179,23 +188,39 @@ def _has_other_url(file: str, states: Mapping[str, dict[str, Any]], tree: SiteTr
     return any(states.get(each, {}).get("state") == "fetched" for each in spellings)
 
 
-def run(histories: Path, folder: Path, only: Sequence[str], listed: int, *, together: bool) -> Iterator[Row]:
-    """Serve and crawl the sites, one after the other or all in one crawl."""
-    chosen = [site for site in SITES if not only or any(name in site.host for name in only)]
+def choose_sites(histories: Path, only: Sequence[str]) -> list[RealSite]:
+    """The requested sites whose repositories are there; the others are named."""
+    chosen = [site for site in SITES if not only or any(name in site.start for name in only)]
     there = [site for site in chosen if (histories / site.repo).exists()]
     for site in chosen:
         if site not in there:
             print(f"{site.host:24}left out: {histories / site.repo} is not there")
-    for group in [there] if together else [[site] for site in there]:
+    return there
+
+
+def run(histories: Path, folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:
+    """Serve and crawl the sites, one after the other or all in one crawl."""
+    there = choose_sites(histories, arguments.only)
+    for group in [there] if arguments.together else [[site] for site in there]:
         trees = [load_tree(histories, site) for site in group]
-        place = folder / group[0].host
+        place = folder / group[0].host / group[0].mount.strip("/")  # some sites share a host
         place.mkdir(parents=True)
         with serve_trees(trees, place) as served:
             began_s = time.monotonic()
-            summary = crawl(place, [site.start for site in group], served)
+            summary = crawl(place, [site.start for site in group], served, renders=arguments.render)
             took = {"seconds": time.monotonic() - began_s, "ending": summary["ending"]}
+            states = read_states(place)
             for tree in trees:
-                yield judge(tree, walk_site(tree), served.log, place, listed, took)
+                yield judge(tree, served.log, states, arguments.list, took)
+
+
+def run_in_memory(histories: Path, only: Sequence[str], listed: int) -> Iterator[Row]:
+    """Crawl the sites in memory, one after the other."""
+    for site in choose_sites(histories, only):
+        tree, began_s = load_tree(histories, site), time.process_time()
+        log, states = crawl_in_memory(tree)
+        took = {"seconds": time.process_time() - began_s, "ending": "done"}
+        yield judge(tree, log, by_spelling(states), listed, took)
 
 
 def run_half(folder: Path, listed: int) -> Row:
@@ -215,11 +240,13 @@ def run_half(folder: Path, listed: int) -> Row:
 def run_all(folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:
     """Crawl the requested sites."""
     histories, only = os.environ.get("VEDETTE_HISTORIES"), arguments.only
-    if histories:
-        yield from run(Path(histories), folder, only, arguments.list, together=arguments.together)
+    if histories and arguments.in_memory:
+        yield from run_in_memory(Path(histories), only, arguments.list)
+    elif histories:
+        yield from run(Path(histories), folder, arguments)
     elif only != [HALF]:
         raise SystemExit("VEDETTE_HISTORIES must name a folder of repositories of built sites; see bench/README.md")
-    if not only or HALF in only:
+    if not arguments.in_memory and (not only or HALF in only):
         yield run_half(folder / HALF, arguments.list)
 
 
@@ -228,6 +255,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only hosts with this in their names")
     parser.add_argument("--together", action="store_true", help="all sites in one crawl")
+    parser.add_argument("--render", action="store_true", help="render pages that need it")
+    parser.add_argument("--in-memory", action="store_true", help="without sockets, an index or a browser")
     parser.add_argument("--keep", type=Path, help="leave data folders here")
     parser.add_argument("--list", type=int, default=0, metavar="N", help="print so many missing pages of each reason")
     arguments = parser.parse_args()

@@ -25,8 +25,18 @@ from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.engine.scheduling.rendering_model import RENDERING_KEY
 
 SETTINGS = '[crawl]\ndelay = "50ms"\naddress_delay = "10ms"\n'
-# Allowed requests of the hostile site: its pages, and its own scripts that its workers request through us.
-ROUTES = {"/", "/robots.txt", "/moved-by-script", "/worker.js", "/shared.js", *HOSTILE}
+# What may be requested of the hostile site: its pages, what every crawl tries, and the scripts of its workers.
+ROUTES = {
+    "/",
+    "/robots.txt",
+    "/sitemap.xml",
+    "/sitemap_index.xml",
+    "/frame",
+    "/moved-by-script",
+    "/worker.js",
+    "/shared.js",
+    *HOSTILE,
+}
 
 
 def crawl(host: str, sites: ScriptSites, folder: Path) -> dict[str, Any]:

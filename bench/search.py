@@ -1,4 +1,4 @@
-"""How fast are searches while the crawler writes, and how much of tantivy's own speed is left?
+"""How fast are searches while the crawler writes, as a share of tantivy's own speed?
 
 A data folder with pages from the git histories of real web sites (``VEDETTE_HISTORIES`` names the folder of bare
 repositories) is built once and stored in ``bench-data``. A copy of it is run as by ``vedette up``: coordinator,
@@ -422,7 +422,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=60_000, help="versions of pages; some say the same and fall away")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long it is asked as fast as it goes")
-    parser.add_argument("--hosts", type=int, default=50, help="hosts of the made web, each asked once a second")
+    parser.add_argument(
+        "--hosts", type=int, default=50, help="hosts of the synthetic web, each with one request a second"
+    )
     options = parser.parse_args()
     if shutil.which("wrk") is None:
         sys.exit("wrk asks the queries, and is not here: apt install wrk, or https://github.com/wg/wrk")

@@ -1,4 +1,4 @@
-"""How much of a crawl goes into traps, and does anything real starve? Synthetic webs in memory, no network.
+"""How much of a crawl goes into traps, and are real pages missed? Synthetic webs in memory, no network.
 
 Each host is crawled breadth first, one request a host and turn, with and without budgets (``frontier.traps``). A fetch
 of a calendar, member page, folder maze, farm host, mirror, parameter copy or page that is not there is wasted. Worlds:
@@ -30,7 +30,7 @@ from typing import get_args
 import xxhash
 
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
-from vedette.discover.urls.duplicate_rules import CopyRules
+from vedette.discover.urls.duplicate_rules import CopyRule, CopyRules
 from vedette.discover.urls.normalize import normalize, resolve
 from vedette.engine.coordinator.results import build_redirect_yield
 from vedette.engine.coordinator.trap_filter import TrapFilter
@@ -39,7 +39,7 @@ from vedette.frontier.traps import PERMIT, Deferral, TrapDetector
 from vedette.frontier.url_patterns import url_to_pattern
 from vedette.lab.worlds.synthetic import SIZES, SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.grammar import build_library
-from vedette.lab.worlds.synthetic.sites import SiteFeature, build_sites
+from vedette.lab.worlds.synthetic.sites import SiteFeature, WorldSize, build_sites
 from vedette.lab.worlds.synthetic.web import build_web
 from vedette.lab.worlds.world import Reply, WorldRequest
 from vedette.model import Site, registrable_domain
@@ -57,18 +57,23 @@ _TIDY = Site("http://a.test/")
 
 def half_small(seed: int) -> SyntheticWorld:
     """The world ``half`` to be served, without what takes long and is no trap: ill hosts and faults below ``/odd/``."""
-    return harsh("small", seed, _STEPS["half"], healthy=True)
+    return harsh(SIZES["small"], seed, _STEPS["half"], healthy=True)
+
+
+def half_few(seed: int) -> SyntheticWorld:
+    """The same, with a third of the hosts."""
+    return harsh(WorldSize(hosts=8, pages=700), seed, _STEPS["half"], healthy=True)
 
 
 def half_medium(seed: int) -> SyntheticWorld:
-    """The same, ten times as large."""
-    return harsh("medium", seed, _STEPS["half"], healthy=True)
+    """The world ``half_small``, ten times as large."""
+    return harsh(SIZES["medium"], seed, _STEPS["half"], healthy=True)
 
 
-def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> SyntheticWorld:
+def harsh(size: WorldSize, seed: int, step: int = 1, *, healthy: bool = False) -> SyntheticWorld:
     """A world in which every host has every trap, or one in this many."""
     proses = build_library(seed)
-    sites = build_sites(SIZES[size], seed, proses, calm=False)
+    sites = build_sites(size, seed, proses, calm=False)
     every = tuple(feature for feature in get_args(SiteFeature) if feature != "odd")
     sites = tuple(site if site.index % step else replace(site, features=every) for site in sites)
     if healthy:
@@ -76,7 +81,7 @@ def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> Synt
             replace(site, host_fault="", features=tuple(each for each in site.features if each != "odd"))
             for site in sites
         )
-    return SyntheticWorld(f"harsh:{size}:{seed}", build_web(seed, sites), proses, calm=False)
+    return SyntheticWorld(f"harsh:{size.hosts}:{seed}", build_web(seed, sites), proses, calm=False)
 
 
 @dataclass(slots=True)
@@ -84,6 +89,10 @@ class _NoRules:
     """Nothing is known about copies here."""
 
     copy_rules: CopyRules = field(default_factory=CopyRules)
+
+    def find_fetched_bare(self, url: str) -> CopyRule | None:  # noqa: ARG002 - there are no rules
+        """No URL is another spelling."""
+        return None
 
 
 @dataclass(slots=True)
@@ -301,7 +310,7 @@ def worlds_of(names: list[str], size: str, seed: int) -> Iterator[tuple[str, Syn
     """The worlds of these names, each with the way in which URLs are spelled there."""
     for name in names:
         if name in _STEPS:
-            yield name, harsh(size, seed, _STEPS[name]), _AS_IT_IS
+            yield name, harsh(SIZES[size], seed, _STEPS[name]), _AS_IT_IS
         else:
             yield name, open_synthetic_world(size, seed, calm=name == "calm"), _TIDY
 
@@ -361,20 +370,13 @@ def calls_of(hosts: int) -> Iterator[tuple[str, str, str | None]]:
                         yield "found", link, url
 
 
-@dataclass
-class NoRules:
-    """Nothing was learned of copies."""
-
-    copy_rules: CopyRules = field(default_factory=CopyRules)
-
-
 def cost_us(hosts: int) -> tuple[int, float]:
     """How many pages a crawl of the loopback web has, and the cost of the budgets for each."""
     calls = list(calls_of(hosts))
     registrable_domain("a.test")  # so that its list is available
     ids = {url: id_ for id_, (what, url, _) in enumerate(calls) if what == "found"}
     rich = FetchYield(1500)
-    thrift = TrapFilter(NoRules())
+    thrift = TrapFilter(_NoRules())
     started_s = time.process_time()
     for what, url, source in calls:
         if what == "found":

@@ -1,4 +1,4 @@
-"""Crawl a site into a data folder and search it: a small site on loopback, or the one that you name.
+"""Crawl a site into a data folder and search it: a small site on loopback, or one that you pass.
 
 python examples/crawl_and_search.py
 python examples/crawl_and_search.py https://example.org/docs/ "consumer lag" me@example.org

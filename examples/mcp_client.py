@@ -2,7 +2,7 @@
 
     python examples/mcp_client.py http://127.0.0.1:8080 vk_YOUR_KEY "consumer lag"
 
-``vedette keys create assistant`` makes the key.
+Create the key with ``vedette keys create assistant``.
 """
 
 import asyncio

@@ -66,7 +66,7 @@ class CommunityModel:
         return float(clicks @ self.quality / clicks.sum())
 
     def tbp_days(self, group: int = 0) -> float:
-        """The expected time until more than 99 % know a page that does not die: the sum of the times between births."""
+        """The expected time until more than 99% know a page that does not die: the sum of the times between births."""
         return float(np.sum(1.0 / self._awareness_rates(group)))
 
     def tbp_within_life(self, rng: np.random.Generator, group: int = 0, draws: int = 4000) -> float:
@@ -76,7 +76,7 @@ class CommunityModel:
         return float(np.minimum(times, self.community.life_days).mean())
 
     def _awareness_rates(self, group: int) -> Floats:
-        """The rates from each awareness to the next, up to the first above 99 %."""
+        """The rates from each awareness to the next, up to the first above 99%."""
         people = self.community.monitored_users
         steps = np.arange(int(0.99 * people) + 1)
         return np.asarray(self.rates[group, steps] * (1 - steps / people))

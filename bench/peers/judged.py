@@ -5,7 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.peers.known_pages import NOW_S, KnownPage, read_page
 
@@ -31,30 +31,43 @@ class Collection(NamedTuple):
     questions: list[Judged]
 
 
+def list_collections(root: Path) -> list[Path]:
+    """List the folders of collections, by name."""
+    return [folder for folder in sorted(root.iterdir()) if (folder / "docs.jsonl").exists()]
+
+
 def read_collection(folder: Path) -> Collection:
-    """Read a collection from ``docs.jsonl``, ``queries.jsonl`` and ``qrels.tsv``."""
-    documents = list(_read_lines(folder / "docs.jsonl"))
-    places = {document["id"]: place for place, document in enumerate(documents)}
+    """Read a collection from ``docs.jsonl``, ``queries.jsonl`` and ``qrels.tsv``.
+
+    Questions without a relevant document are left out. Ids may be numbers, and the judgments may have a header.
+    """
+    documents = list(_read_rows(folder / "docs.jsonl"))
+    places = {str(document["id"]): place for place, document in enumerate(documents)}
     grades: dict[str, dict[int, float]] = defaultdict(dict)
-    for line in (folder / "qrels.tsv").read_text().splitlines():
-        question, document, grade = line.split("\t")
-        if document in places and float(grade) > 0:
-            grades[question][places[document]] = float(grade)
-    asked = [Judged(row["text"], grades[row["id"]]) for row in _read_lines(folder / "queries.jsonl")]
+    for line in (folder / "qrels.tsv").read_text("utf-8").split("\n"):
+        question, document, grade = (*line.strip("\r").split("\t"), "", "", "")[:3]
+        if document in places and _to_grade(grade) > 0:
+            grades[question][places[document]] = _to_grade(grade)
+    asked = [Judged(row.get("text") or "", grades[str(row["id"])]) for row in _read_rows(folder / "queries.jsonl")]
     return Collection(folder.name, _to_pages(documents), [each for each in asked if each.grades])
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, str]]:
-    with path.open() as lines:
-        yield from map(json.loads, lines)
+def _to_grade(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:  # a header
+        return 0.0
 
 
-def _to_pages(documents: Sequence[dict[str, str]]) -> list[KnownPage]:
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from (json.loads(line) for line in lines if line.strip())
+
+
+def _to_pages(documents: Sequence[dict[str, Any]]) -> list[KnownPage]:
     links = LinkResolver(SiteIndex([Site(f"http://{HOST}/")]))
-    return [
-        read_page(f"http://{HOST}/{place}.html", _to_html(document["title"], document["text"]), links).page
-        for place, document in enumerate(documents)
-    ]
+    pages = (_to_html(each.get("title") or "", each.get("text") or "") for each in documents)
+    return [read_page(f"http://{HOST}/{place}.html", page, links).page for place, page in enumerate(pages)]
 
 
 def _to_html(title: str, text: str) -> bytes:
@@ -63,4 +76,4 @@ def _to_html(title: str, text: str) -> bytes:
     return page.encode()
 
 
-__all__ = ["HOST", "NOW_S", "Collection", "Judged", "read_collection"]
+__all__ = ["HOST", "NOW_S", "Collection", "Judged", "list_collections", "read_collection"]

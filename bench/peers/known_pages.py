@@ -72,11 +72,11 @@ class _Read(NamedTuple):
     is_worthy: bool
 
 
-def known_pages(histories: Path) -> tuple[list[KnownPage], list[Link]]:
+def known_pages(histories: Path, sites: Sequence[tuple[str, str, str]] = SITES) -> tuple[list[KnownPage], list[Link]]:
     """All pages worth indexing, and the links between them."""
     read: dict[str, _Read] = {}
-    links = LinkResolver(SiteIndex([Site(f"http://{host}/") for _, _, host in SITES]))
-    for site, root, host in SITES:
+    links = LinkResolver(SiteIndex([Site(f"http://{host}/") for _, _, host in sites]))
+    for site, root, host in sites:
         files = dict(_files(histories, site, root))
         for path, body in files.items():
             url = f"http://{host}/{path}"

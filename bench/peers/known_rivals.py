@@ -2,12 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from importlib import import_module
 
 import tantivy
 from tantivy import Occur, Query
 
-__all__ = ["Rival", "bm25s", "fts5", "tantivy_plain", "tantivy_with_phrase"]
+__all__ = ["Rival", "fts5", "tantivy_plain", "tantivy_with_phrase"]
 
 SHOWN = 10
 MOST_WORDS = 64
@@ -80,21 +79,6 @@ def _phrases(index: _Index, query: str, boosts: dict[str, float]) -> list[Query]
     if len(words) < 2:
         return []
     return [Query.boost_query(Query.phrase_query(index.schema, field, words), boost) for field, boost in boosts.items()]
-
-
-def bm25s(titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> Rival:
-    """BM25 of title and body together, without stop words, by the library of that name."""
-    library = import_module("bm25s")
-    texts = [f"{title} {body}" for title, body in zip(titles, bodies, strict=True)]
-    index = library.BM25()
-    index.index(library.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
-
-    def best(query: str) -> list[int]:
-        words = library.tokenize(query, stopwords="en", show_progress=False)
-        found, scores = index.retrieve(words, k=min(shown, len(texts)), show_progress=False)
-        return [int(place) for place, score in zip(found[0], scores[0], strict=True) if score > 0]
-
-    return best
 
 
 def fts5(titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> Rival:

@@ -77,7 +77,7 @@ def _hrefs_of(url: str, body: bytes) -> Iterator[str]:
         for name, attribute in _SOURCES.items():
             for tag in part.css(f"{name}[{attribute}]"):
                 if not _NOFOLLOW & set((tag.attributes.get("rel") or "").lower().split()):
-                    yield _resolve(tag.attributes[attribute] or "", base)
+                    yield _resolve(tag.attributes.get(attribute) or "", base)
 
 
 def _clean(href: str) -> str:

@@ -1,33 +1,39 @@
-"""Fit the ranking weights for questions to judged collections and long known items, each judged by the others."""
+"""Fit the ranking weights for questions to judged collections, each judged by the others.
 
-import os
-import tempfile
+Only features that fire for questions are fitted. Whole phrases and titles keep the weights of known items: a long query
+may still be the name of a page.
+"""
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from bench import known_item
 from bench.peers.judged import NOW_S, Collection
-from bench.peers.known_pages import known_pages
 
 from vedette.engine.search import search
-from vedette.engine.search.scoring import ALL_FEATURES, STATIC_FEATURES, ScoredCandidates, score_candidates
+from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates, score_candidates
 from vedette.engine.search.search import Searcher
 from vedette.index.query.planner import QueryWord
 from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
-from vedette.serve.rank.scoring import NAME_WORDS, QUESTION_WEIGHTS
+from vedette.serve.rank.weights import QUESTION_WEIGHTS
 from vedette.serve.slate import SearchRequest
 
 KEYS = tuple(feature.key for feature in ALL_FEATURES)
-JUDGEMENT = {feature.key for feature in STATIC_FEATURES} | {"body_length"}
-FITTED = [column for column, key in enumerate(KEYS) if key not in JUDGEMENT]
-KNOWN_ITEMS = 500
-KNOWN_SHARE = 6.0
+FITTED_KEYS = (
+    "title_bm25",
+    "body_bm25",
+    "title_pairs",
+    "body_pairs",
+    "body_near",
+    "anywhere",
+    "outside",
+    "feedback",
+)
+FITTED = [KEYS.index(key) for key in FITTED_KEYS]
 PAIRS = 30
 RIDGE = 1e-3
 
@@ -62,7 +68,7 @@ def _watched() -> Iterator[list[tuple[ScoredCandidates, int]]]:
     seen: list[tuple[ScoredCandidates, int]] = []
 
     def watched(ids: Ints, wanted: Sequence[QueryWord], *more: Any) -> ScoredCandidates:  # noqa: ANN401 -- passed on
-        scored = score_candidates(ids, wanted, *more)
+        scored = score_candidates(ids, wanted, *more, is_full=True)
         seen.append((scored, len(wanted)))
         return scored
 
@@ -70,34 +76,18 @@ def _watched() -> Iterator[list[tuple[ScoredCandidates, int]]]:
         yield seen
 
 
-def record_known_items() -> list[Candidates]:
-    """The long queries for known items of real sites, of the pages that weights are fitted to."""
-    pages, links = known_pages(Path(os.environ["VEDETTE_HISTORIES"]))
-    asking = known_item.Asking(pages, links)
-    queries = asking.queries(known_item.drawn(pages, KNOWN_ITEMS)[1], "tuning")
-    left = [link for link in links if link not in asking.taken_out]
-    same: dict[bytes, dict[int, float]] = {}
-    for place, page in enumerate(pages):
-        same.setdefault(page.print, {})[place] = 1.0
-    with tempfile.TemporaryDirectory() as folder:
-        _, shelf = known_item.vedette(Path(folder), pages, left)
-        found = [_record(shelf, query.text, same[pages[query.page].print]) for query in queries]
-    return [each for each in found if each.words > NAME_WORDS]
-
-
 def fit_weights(collections: Mapping[str, Sequence[Candidates]], metric: Metric) -> None:
     """Print what each collection scores by weights of the others, and the weights of all together."""
-    known = _differences(record_known_items())
     pairs = {name: _differences(rows) for name, rows in collections.items()}
     print()
     for name, rows in collections.items():
         others = [one for other, one in pairs.items() if other != name]
         if others:
-            weights = _fit([*others, known], [1.0] * len(others) + [KNOWN_SHARE * len(others)])
+            weights = _fit(others)
             scores = [metric(_ranked(each, weights), each.grades) for each in rows]
             print(f"{name}: nDCG@10 {np.mean(scores):.3f} by weights that were fitted to the others")
-    weights = _fit([*pairs.values(), known], [1.0] * len(pairs) + [KNOWN_SHARE * len(pairs)])
-    print({KEYS[column]: round(float(weights[column]), 1) for column in FITTED if weights[column] >= 0.15})
+    weights = _fit([*pairs.values()])
+    print({key: round(float(weights[column]), 1) for key, column in zip(FITTED_KEYS, FITTED, strict=True)})
 
 
 def _differences(rows: Sequence[Candidates]) -> tuple[Floats, Floats]:
@@ -115,11 +105,11 @@ def _differences(rows: Sequence[Candidates]) -> tuple[Floats, Floats]:
     return np.concatenate([pair for pair, _ in found]), np.concatenate([share for _, share in found])
 
 
-def _fit(sets: Sequence[tuple[Floats, Floats]], shares: Sequence[float]) -> Floats:
-    """Weights of a pairwise logistic model, none below zero; those of judgment stay as they are."""
+def _fit(sets: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """Weights of a pairwise logistic model, none below zero, each collection counting the same; others stay."""
     minimize = import_module("scipy.optimize").minimize
     pairs = np.concatenate([pair for pair, _ in sets])
-    heft = np.concatenate([share / share.sum() * of for (_, share), of in zip(sets, shares, strict=True)])
+    heft = np.concatenate([share / share.sum() for _, share in sets])
 
     def loss(weights: Floats) -> tuple[float, Floats]:
         margin = pairs @ weights

@@ -20,6 +20,7 @@ import uvloop
 from bench.peers.pages import DISTRICT_HOSTS, HOST_PAGES, address, made_page, path_of
 
 ROBOTS = b"User-agent: *\nAllow: /\n"
+SITEMAPS = (b"/sitemap.xml", b"/sitemap_index.xml")  # requested once from a host whose robots.txt names none
 NOT_FOUND = b"<!DOCTYPE html><title>Not found</title><p>There is no such page.</p>"
 HEAD_END = b"\r\n\r\n"
 BACKLOG = 1024
@@ -62,13 +63,13 @@ class Web:
         if page is not None:
             self._served[key] += 1
             return page
-        robots = path == b"/robots.txt"
-        self._served[b"robots" if robots else b"missing"] += 1
-        return self._robots if robots else self._not_found
+        kind = b"robots" if path == b"/robots.txt" else b"sitemaps" if path in SITEMAPS else b"missing"
+        self._served[kind] += 1
+        return self._robots if kind == b"robots" else self._not_found
 
     def _counts(self) -> bytes:
         served, self._served = self._served, Counter()
-        told = {"robots": served.pop(b"robots", 0), "missing": served.pop(b"missing", 0)}
+        told = {kind: served.pop(kind.encode(), 0) for kind in ("robots", "sitemaps", "missing")}
         told |= {"pages": len(served), "page_requests": served.total()}
         return answer("200 OK", "application/json", json.dumps(told).encode())
 
