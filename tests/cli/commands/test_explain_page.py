@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import pytest
 from tests.tree_runs import PATIENCE_S
 
+from vedette.discover.urls.duplicate_rules import is_check
+
 PLACES = ("old mill", "north light", "west gate", "quiet pier", "new dock", "deep bay", "long quay", "far cape")
 SEA = ("anchor", "basin", "cable", "davit", "ensign", "fathom", "galley", "halyard", "island", "jetty", "keel", "mast")
 
@@ -296,9 +298,10 @@ def test_a_learned_rule_is_shown_and_can_be_overruled(tmp_path: Path) -> None:
     with served() as site:
         vedette("sites", "add", f"{site}shop", "--overrule", "trap", cwd=tmp_path)
         crawl(f"{site}shop", tmp_path)
-        new = f"{site}item/99?ref=shop"
+        # A few URLs, chosen by a hash that covers the port, are fetched despite the rule, to verify it.
+        new = next(url for number in range(99, 999) if not is_check(url := f"{site}item/{number}?ref=shop"))
         spared = told("explain", new, cwd=tmp_path)["spared"]
-        assert spared["instead"] == f"{site}item/99"
+        assert spared["instead"] == new.removesuffix("?ref=shop")
         assert "ref=" in spared["rule"]
         words = vedette("explain", new, cwd=tmp_path)
         assert f"vedette sites set {site}shop overrule=trap,copy" in words
