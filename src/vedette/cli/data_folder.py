@@ -112,8 +112,8 @@ def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
 def apply_configured_sites(options: argparse.Namespace) -> None:
     """Add the sites of ``vedette.toml`` that are new, and update settings that differ from the data folder."""
     config = load_config(options)
-    known = {row.site.start: row for row in open_data_folder(options).site_rows()} if config.sites else {}
-    commands = [command for table in config.sites for command in _configure_site(table, known.get(table.site.start))]
+    existing = {row.site.start: row for row in open_data_folder(options).site_rows()} if config.sites else {}
+    commands = [command for table in config.sites for command in _configure_site(table, existing.get(table.site.start))]
     _execute_offline(options, commands, str(options.config or CONFIG_FILE), config.crawl.delay_s)
 
 

@@ -151,8 +151,8 @@ def build_parser(loaded: Sequence[Command] = COMMANDS) -> Parser:
 
 
 def _describe_unknown(word: str, parser: argparse.ArgumentParser) -> str:
-    known = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001 - argparse has no other list of them
-    near = difflib.get_close_matches(word.partition("=")[0], known, 1)
+    options = [option for action in parser._actions for option in action.option_strings]  # noqa: SLF001 - argparse has no other list of them
+    near = difflib.get_close_matches(word.partition("=")[0], options, 1)
     advice = f"did you mean {near[0]}?" if near else f"see {parser.prog} --help"
     kind = "option" if word.startswith("-") else "argument"
     return f"unknown {kind} {word}; {advice}"

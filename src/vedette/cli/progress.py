@@ -163,11 +163,11 @@ class Screen:
         return table
 
     def _format_line(self, status: StatusNumbers, rate: float, now_s: float) -> str:
-        asked = format_number(status["hosts_waiting"].get("waiting for a response", 0))
+        pending = format_number(status["hosts_waiting"].get("waiting for a response", 0))
         age = f" (as of {format_duration(status['age_s'])} ago)" if status.get("age_s", 0.0) >= FRESH_S else ""
         line = (
             f"{format_duration(now_s - self._started_s):>11}  {format_number(status['pages'])} fetched, {rate:.0f}/s, "
-            f"{format_number(status['urls_waiting'])} waiting, {asked} of {format_count(status['hosts'], 'host')}, "
+            f"{format_number(status['urls_waiting'])} waiting, {pending} of {format_count(status['hosts'], 'host')}, "
             f"{format_number(sum(status['failures'].values()))} failed"
         )
         words = (age.strip(), _describe_host_trouble(status), _describe_machine_trouble(status))

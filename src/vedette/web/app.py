@@ -122,17 +122,17 @@ def _health_route(search: SearchService) -> Route:
     """Return the public health check route; it counts no private page and quotes no error."""
 
     async def check_health(_request: Request) -> Response:
-        kept = {"cache-control": "no-store"}
+        headers = {"cache-control": "no-store"}
         try:
             failing, behind = tuple(one.role for one in search.list_failing()), search.get_incomplete_reason()
             exceeded = search.count_exceeded()
             is_sound = not failing and not exceeded and "damaged" not in behind
             pages = search.get_overview(()).pages
-            told = Health("ok" if is_sound else "degraded", pages, behind, failing, exceeded)
+            health = Health("ok" if is_sound else "degraded", pages, behind, failing, exceeded)
         except Exception as error:  # noqa: BLE001 - the failure is the result
             reason = f"the index is not available ({type(error).__name__})"
-            return json_response(Health("failing", 0, reason), 503, kept)
-        return json_response(told, 200, kept)
+            return json_response(Health("failing", 0, reason), 503, headers)
+        return json_response(health, 200, headers)
 
     return Route("/healthz", check_health)
 

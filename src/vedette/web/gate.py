@@ -59,29 +59,29 @@ class HostNames:
     """The host names of this server, as configured, for the gate's check of the header ``Host``."""
 
     def __init__(self, serve: Serve) -> None:
-        told = (urlsplit(serve.address).netloc, urlsplit(serve.public_url).netloc, *serve.hosts)
-        self._names = frozenset(name for each in told if (name := parse_host_name(each)))
+        addresses = (urlsplit(serve.address).netloc, urlsplit(serve.public_url).netloc, *serve.hosts)
+        self._names = frozenset(name for each in addresses if (name := parse_host_name(each)))
 
     def is_foreign(self, request: Request) -> bool:
         """Check whether a request for operators' pages came under a host name that is not ours (DNS rebinding)."""
         if not _is_admin_path(get_path(request)) or not (self._names or _is_loopback_request(request)):
             return False
-        return not all(self._is_known(parse_host_name(told)) for told in request.headers.getlist("host"))
+        return not all(self._is_known(parse_host_name(host)) for host in request.headers.getlist("host"))
 
     def _is_known(self, name: str) -> bool:
         return name in self._names or name == _LOCALHOST or name.endswith(f".{_LOCALHOST}") or _is_ip_address(name)
 
 
-def parse_host_name(told: str) -> str:
+def parse_host_name(host: str) -> str:
     """Parse the host name in a header ``Host``, without its port.
 
     >>> parse_host_name("Search.Example.org.:8080"), parse_host_name("[::1]:8080"), parse_host_name("127.0.0.1")
     ('search.example.org', '::1', '127.0.0.1')
     """
-    told = told.strip().lower()
-    if told.startswith("["):
-        return told[1:].partition("]")[0]
-    return told.partition(":")[0].removesuffix(".")
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].removesuffix(".")
 
 
 def _is_admin_path(path: str) -> bool:

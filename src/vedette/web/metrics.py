@@ -31,9 +31,9 @@ class Metrics:
         self._requests = Counter("vedette_requests", "requests answered", ["route", "status"], registry=registry)
         self._searches = Histogram("vedette_search_seconds", "search time", registry=registry, buckets=_BUCKETS_S)
         self._calls = Counter("vedette_mcp_calls", "tools called by models", ["tool", "outcome"], registry=registry)
-        told = ["kind", "outcome"]
+        labels = ["kind", "outcome"]
         self._slates = Counter("vedette_slates", "searches recorded", ["via"], registry=registry)
-        self._events = Counter("vedette_events", "views and clicks reported, by outcome", told, registry=registry)
+        self._events = Counter("vedette_events", "views and clicks reported, by outcome", labels, registry=registry)
         latest: Literal["mostrecent"] = "mostrecent"
         pages, age = "searchable pages", "time since the newest page was fetched"
         self._pages = Gauge("vedette_pages", pages, registry=registry, multiprocess_mode=latest)
@@ -80,9 +80,9 @@ class Metrics:
         async def show_metrics(_request: Request) -> Response:
             self._update_series(await run_in_threadpool(latest))
             reasons = await run_in_threadpool(by_reason)
-            told = search.get_overview(())
-            self._pages.set(told.pages)
-            self._age.set(max(search.now_s() - told.newest_s, 0.0) if told.newest_s else 0.0)
+            overview = search.get_overview(())
+            self._pages.set(overview.pages)
+            self._age.set(max(search.now_s() - overview.newest_s, 0.0) if overview.newest_s else 0.0)
             return Response(generate_latest(self._collect_registry()) + reasons, media_type=CONTENT_TYPE_LATEST)
 
         return Route("/metrics", show_metrics)

@@ -58,32 +58,32 @@ class Branding:
 _DEFAULT_BRANDING: Final = Branding()
 
 
-def render_page(template: str, asked: Request, look: Branding, status: int = 200, **told: object) -> Response:
+def render_page(template: str, request: Request, look: Branding, status: int = 200, **values: object) -> Response:
     """Render a template as the HTML response to a request, with branding and security headers."""
-    return _html_response(render_template(template, look=look, theme=get_theme(asked), **told), status)
+    return _html_response(render_template(template, look=look, theme=get_theme(request), **values), status)
 
 
 def error_page(
-    status: int, said: str = "", *, title: str = "", look: Branding = _DEFAULT_BRANDING, theme: str = ""
+    status: int, message: str = "", *, title: str = "", look: Branding = _DEFAULT_BRANDING, theme: str = ""
 ) -> Response:
-    """Render an HTML error page: what went wrong and what to do; ``said`` and ``title`` replace the default text.
+    """Render an HTML error page: what went wrong and what to do; ``message`` and ``title`` replace the default text.
 
     A status without its own text gets that of 400 or 500.
     """
     own_title, own = _ERROR_TEXTS.get(status) or _ERROR_TEXTS[400 if status < 500 else 500]
-    text = render_template("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
+    text = render_template("problem.html", look=look, theme=theme, title=title or own_title, message=message or own)
     return _html_response(text, status)
 
 
-def get_theme(asked: Request) -> str:
+def get_theme(request: Request) -> str:
     """Return the light or dark theme that the user chose in a cookie; empty if the system decides."""
-    chosen = asked.cookies.get("theme", "")
+    chosen = request.cookies.get("theme", "")
     return chosen if chosen in THEMES else ""
 
 
-def render_template(template: str, **told: object) -> str:
+def render_template(template: str, **values: object) -> str:
     """Render a template to text."""
-    return _jinja_environment().get_template(template).render(**told)
+    return _jinja_environment().get_template(template).render(**values)
 
 
 def _html_response(text: str, status: int) -> Response:
@@ -93,7 +93,7 @@ def _html_response(text: str, status: int) -> Response:
 
 @cache
 def _jinja_environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -101,6 +101,6 @@ def _jinja_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals.update({name: getattr(words, name) for name in words.__all__})
-    made.globals["static"] = lambda name: load_asset(name).address
-    return made
+    environment.globals.update({name: getattr(words, name) for name in words.__all__})
+    environment.globals["static"] = lambda name: load_asset(name).address
+    return environment

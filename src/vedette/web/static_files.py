@@ -32,10 +32,10 @@ class Asset:
         """Return the URL of the static file, with its digest."""
         return f"/static/{self.digest}/{self.name}"
 
-    def to_response(self, asked: Request, keep: str) -> Response:
+    def to_response(self, request: Request, keep: str) -> Response:
         """Return the static file as a response, or 304 if the browser has it already."""
         headers = {"cache-control": keep, "etag": f'"{self.digest}"', "x-content-type-options": "nosniff"}
-        if asked.headers.get("if-none-match") == headers["etag"]:
+        if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         return Response(self.body, headers=headers, media_type=MEDIA_TYPES[Path(self.name).suffix])
 
@@ -58,13 +58,13 @@ def _create_asset(name: str, body: bytes) -> Asset:
     return Asset(name, body, hashlib.sha256(body).hexdigest()[:16])
 
 
-async def _serve_static(asked: Request) -> Response:
+async def _serve_static(request: Request) -> Response:
     """Serve a static file; under the digest of another version it is sent, but must not be cached."""
-    name = asked.path_params["name"]
+    name = request.path_params["name"]
     if name not in _list_names():
         return Response(status_code=404)
     found = load_asset(name)
-    return found.to_response(asked, CACHE_FOREVER if asked.path_params["digest"] == found.digest else "no-cache")
+    return found.to_response(request, CACHE_FOREVER if request.path_params["digest"] == found.digest else "no-cache")
 
 
 @cache
@@ -72,9 +72,9 @@ def _list_names() -> frozenset[str]:
     return frozenset(path.name for path in STATIC_FOLDER.iterdir() if path.suffix in MEDIA_TYPES)
 
 
-async def _serve_embed_script(asked: Request) -> Response:
+async def _serve_embed_script(request: Request) -> Response:
     """Serve the embed script at its short URL, which is in other people's pages and so must not change."""
-    answer = load_embed_script().to_response(asked, CACHE_ONE_HOUR)
+    answer = load_embed_script().to_response(request, CACHE_ONE_HOUR)
     answer.headers["cross-origin-resource-policy"] = "cross-origin"
     return answer
 

@@ -164,9 +164,9 @@ def _describe_pattern(held: Explanation) -> str:
 
 def _copy_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a URL refused as a copy: what is fetched instead, by which rule."""
-    spared = info["spared"]
-    if spared is not None:
-        yield f"Instead   {sanitize(spared['instead'], 300)} is fetched ({sanitize(spared['rule'], 300)})"
+    duplicate = info["spared"]
+    if duplicate is not None:
+        yield f"Instead   {sanitize(duplicate['instead'], 300)} is fetched ({sanitize(duplicate['rule'], 300)})"
     yield f'Overrule  "{_overrule_command(["copy"], info["site"], options)}" fetches all of them'
 
 
@@ -289,9 +289,9 @@ def _describe_robots(robots: Explanation) -> str:
     if robots["ignored"]:
         return f"ignored, because you confirmed that you own the site; {robots['url']}"
     by = f' by "{sanitize(robots["line"])}"' if robots["line"] else ", no rule matches"
-    said = {"allowed": f"allowed{by}. ", "disallowed": f"disallowed{by}. "}.get(robots["verdict"], "")
+    verdict = {"allowed": f"allowed{by}. ", "disallowed": f"disallowed{by}. "}.get(robots["verdict"], "")
     delay_s = robots["crawl_delay_s"]
-    return f"{said}{robots['state']}{f' Its crawl-delay is {delay_s:g} s.' if delay_s else ''}"
+    return f"{verdict}{robots['state']}{f' Its crawl-delay is {delay_s:g} s.' if delay_s else ''}"
 
 
 def _describe_page(page: Explanation, now_s: float) -> str:
@@ -307,26 +307,26 @@ def _describe_page(page: Explanation, now_s: float) -> str:
 
 def _describe_retry(info: Explanation, options: argparse.Namespace) -> str:
     """Describe when a failed URL is retried; empty for one that was refused."""
-    known, now_s = info["known"], info["now_s"]
-    if known["standing"] != "failed":
+    state, now_s = info["known"], info["now_s"]
+    if state["standing"] != "failed":
         return ""
     retry = format_command(f"retry {info['known_as']}", options)
-    if known["retry_s"] is None:
+    if state["retry_s"] is None:
         return f"\nNext      given up; to retry: {retry}"
-    when = format_relative_time(known["retry_s"], now_s) if known["retry_s"] > now_s else "now"
+    when = format_relative_time(state["retry_s"], now_s) if state["retry_s"] > now_s else "now"
     return f"\nNext      {when}; to retry now: {retry}"
 
 
 def _describe_next(info: Explanation, options: argparse.Namespace) -> str:
-    known, now_s = info["known"], info["now_s"]
-    if known["standing"] == "waiting":
+    state, now_s = info["known"], info["now_s"]
+    if state["standing"] == "waiting":
         return f"Waiting   {_describe_waiting(info, format_command('up', options))}"
-    if known["standing"] == "leased":
+    if state["standing"] == "leased":
         return f"Waiting   {_describe_leased(info, format_command('up', options))}"
-    if known["standing"] in {"refused", "failed"}:
-        when = f", {format_relative_time(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
-        why = sanitize(known["why"] or "the reason was not recorded", 400)
-        return f"{known['standing'].capitalize():<9} {why}{when}{_describe_retry(info, options)}"
+    if state["standing"] in {"refused", "failed"}:
+        when = f", {format_relative_time(state['ended_s'], now_s)}" if state["ended_s"] is not None else ""
+        why = sanitize(state["why"] or "the reason was not recorded", 400)
+        return f"{state['standing'].capitalize():<9} {why}{when}{_describe_retry(info, options)}"
     due_s = info["page"]["due_s"] if info["page"] else None
     if due_s is None:
         return f"Next      not due; to fetch it now: {format_command('fetch ' + info['known_as'], options)}"
@@ -335,12 +335,12 @@ def _describe_next(info: Explanation, options: argparse.Namespace) -> str:
 
 
 def _describe_waiting(info: Explanation, go_on: str) -> str:
-    known, host = info["known"], info["host"]
-    queue = "" if known["front"] is None else f"in front queue {known['front']} of {host['name']}"
-    ahead = "" if known["ahead"] is None else f", {known['ahead']} ahead of it"
-    since = "" if info["page"] else f", known for {format_rough_duration(info['now_s'] - known['found_s'])}"
-    asked = f"; host: {_describe_host(info)}" if info["running"] else f"; {_describe_silence(info, go_on)}"
-    return f"{queue or 'far back in the queue of ' + host['name']}{ahead}{since}{asked}"
+    state, host = info["known"], info["host"]
+    queue = "" if state["front"] is None else f"in front queue {state['front']} of {host['name']}"
+    ahead = "" if state["ahead"] is None else f", {state['ahead']} ahead of it"
+    since = "" if info["page"] else f", known for {format_rough_duration(info['now_s'] - state['found_s'])}"
+    detail = f"; host: {_describe_host(info)}" if info["running"] else f"; {_describe_silence(info, go_on)}"
+    return f"{queue or 'far back in the queue of ' + host['name']}{ahead}{since}{detail}"
 
 
 def _describe_silence(info: Explanation, go_on: str) -> str:

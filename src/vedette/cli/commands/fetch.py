@@ -110,18 +110,18 @@ def _fetch_in_cluster(options: argparse.Namespace, cluster: "ClusterClient") -> 
 
 def _has_new_outcome(before: UrlStatus, info: UrlStatus) -> bool:
     """Check whether a URL was fetched, or has failed, since it was explained before."""
-    known = info["known"] or {}
-    if known.get("standing") in {"refused", "failed"}:
-        return bool(known.get("ended_s") != (before["known"] or {}).get("ended_s"))
+    state = info["known"] or {}
+    if state.get("standing") in {"refused", "failed"}:
+        return bool(state.get("ended_s") != (before["known"] or {}).get("ended_s"))
     return bool(info["page"] and info["page"]["fetched_s"] != (before["page"] or {}).get("fetched_s"))
 
 
 def _build_result(url: str, before: UrlStatus, info: UrlStatus, seconds: float) -> UrlStatus:
     """Build what is printed of a fetched URL from its explanations before and after."""
-    known, page = info["known"], info["page"]
+    state, page = info["known"], info["page"]
     row = {"url": url, "known_as": info["known_as"], "had": before["page"] is not None, "seconds": round(seconds, 2)}
-    if known["standing"] in {"refused", "failed"} or page is None:
-        return {**row, "standing": known["standing"], "why": known["why"]}
+    if state["standing"] in {"refused", "failed"} or page is None:
+        return {**row, "standing": state["standing"], "why": state["why"]}
     about = {name: page[name] for name in ("status", "title", "location")}
     changed = page["changed_s"] == page["fetched_s"]
     return {**row, "standing": "fetched", **about, "changed": changed, "body_bytes": page["bytes"]}
@@ -201,9 +201,9 @@ def _run_temporary_tree(settings: RuntimeSettings, wish: _FetchRequest) -> None:
     """Run a temporary process tree that fetches only the URLs of one ``vedette fetch``."""
     with open_state_reader(settings.folder) as view:
         rows = view.store.list_sites()
-    asked = {_find_site_row(url, rows).site.start for url in wish.urls}
+    starts = {_find_site_row(url, rows).site.start for url in wish.urls}
     settings = replace(settings, forever=True, only_requested=True)
-    trouble = find_blocked_sites(settings, [row for row in rows if row.site.start in asked])
+    trouble = find_blocked_sites(settings, [row for row in rows if row.site.start in starts])
     if trouble:
         raise UsageError(trouble[0])
     tree = _TemporaryTree(settings.folder, wish)

@@ -114,8 +114,8 @@ def _show_drift(options: argparse.Namespace) -> int:
     workload, now_s = _load_workload(options)
     drift = workload.measure_drift(now_s)
     if options.json:
-        told = {**drift._asdict(), "movers": [mover._asdict() for mover in drift.movers], "sentence": drift.sentence}
-        print(json.dumps(told))
+        data = {**drift._asdict(), "movers": [mover._asdict() for mover in drift.movers], "sentence": drift.sentence}
+        print(json.dumps(data))
         return 0
     print(sanitize(drift.sentence, 1000))
     if drift.is_told:
@@ -166,9 +166,9 @@ def _import(options: argparse.Namespace) -> int:
     reading = _QueryImport(_world_now_s(folder))
     gauge = ProgressLine("queries", quiet=options.json)
     with _open_input(options.file) as file, gauge, closing(EventStore(folder)) as book:
-        kept = book.import_queries(reading.rows(_read_lines(file, options.file, gauge)))
-    _print_import(options, reading, kept)
-    return 1 if reading.bad_lines and not kept else 0
+        imported = book.import_queries(reading.rows(_read_lines(file, options.file, gauge)))
+    _print_import(options, reading, imported)
+    return 1 if reading.bad_lines and not imported else 0
 
 
 def _open_input(path: Path) -> AbstractContextManager[BinaryIO]:
@@ -189,7 +189,7 @@ def _read_lines(file: BinaryIO, path: Path, gauge: ProgressLine) -> Iterator[str
         yield line.decode("utf-8", "replace")
 
 
-def _print_import(options: argparse.Namespace, reading: _QueryImport, kept: int) -> None:
+def _print_import(options: argparse.Namespace, reading: _QueryImport, imported: int) -> None:
     for wrong in reading.first_errors:
         print(f"line {wrong.number}: {sanitize(wrong.why)}", file=sys.stderr)
     if reading.bad_lines > len(reading.first_errors):
@@ -198,11 +198,11 @@ def _print_import(options: argparse.Namespace, reading: _QueryImport, kept: int)
             file=sys.stderr,
         )
     if options.json:
-        told = {"queries": kept, "searches": reading.searches, "wrong": reading.bad_lines}
-        print(json.dumps({**told, "first_wrong": [wrong._asdict() for wrong in reading.first_errors]}))
+        counts = {"queries": imported, "searches": reading.searches, "wrong": reading.bad_lines}
+        print(json.dumps({**counts, "first_wrong": [wrong._asdict() for wrong in reading.first_errors]}))
         return
     skipped = f" Lines skipped: {format_number(reading.bad_lines)}." if reading.bad_lines else ""
-    print(f"Rows imported: {format_number(kept)}, searches: {format_number(reading.searches)}.{skipped}")
+    print(f"Rows imported: {format_number(imported)}, searches: {format_number(reading.searches)}.{skipped}")
     print(f"Undo with    {format_command('queries drop-imported', options)}")
 
 

@@ -81,11 +81,11 @@ def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterato
 
 def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
     """Yield the lines that ``vedette search`` prints without results, with the reason if it is known."""
-    asked = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
+    query = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
     if slate.total and slate.request.page > 1:
-        yield f'There is no page {slate.request.page} for "{asked}": {format_count(slate.total, "page")} match.'
+        yield f'There is no page {slate.request.page} for "{query}": {format_count(slate.total, "page")} match.'
     else:
-        yield f'No results for "{asked}".'
+        yield f'No results for "{query}".'
     if behind:
         yield f"{behind[0].upper()}{behind[1:]}."
     yield from _note_lines(slate)
@@ -224,9 +224,9 @@ def _can_use_bold() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def _slate_to_dict(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
+def _slate_to_dict(slate: Slate, query: str, took_s: float) -> dict[str, object]:
     """Return search results as the web API's JSON, without links to a server, since there may be none."""
-    values: dict[str, Any] = slate_to_json(slate, asked, took_s)
+    values: dict[str, Any] = slate_to_json(slate, query, took_s)
     for result in values["results"]:
         del result["cached_url"]
     return values

@@ -169,16 +169,16 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    told = _open_ads_service(options).explain_ad(options.number, options.query)
-    if told is None:
+    explanation = _open_ads_service(options).explain_ad(options.number, options.query)
+    if explanation is None:
         raise UsageError(f'there is no ad {options.number}; for a list, run "vedette sponsor list"')
     if options.json:
-        print(json.dumps(told._asdict()))
+        print(json.dumps(explanation._asdict()))
         return 0
-    print(f"{'Shown' if told.shown else 'Not shown'}. {sanitize(told.reason)}")
-    if told.advice:
-        print(sanitize(told.advice))
-    print(told.history)
+    print(f"{'Shown' if explanation.shown else 'Not shown'}. {sanitize(explanation.reason)}")
+    if explanation.advice:
+        print(sanitize(explanation.advice))
+    print(explanation.history)
     return 0
 
 

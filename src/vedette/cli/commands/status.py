@@ -60,13 +60,13 @@ def run(options: argparse.Namespace) -> int:
     with open_state_reader(folder) as view:
         live = read_live_status(folder)
         now = {**live.numbers, "age_s": live.age_s} if live and live.numbers else None
-        told = {"data": str(folder), "running": live is not None, **_read_state(view, now), "now": now}
-        told["failing"] = [one._asdict() for one in read_failing(folder)] if live else []
-        told["exceeded"] = [one._asdict() for one in read_exceeded(folder)] if live else []
-        told["index"] = _read_index(folder, view)
-        told["meaning"] = describe_meaning(Generations(folder).folder, load_config(options).serve.embedding_model)
-        told["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(told))
-    print(json.dumps(told) if options.json else "\n".join(map(_wrap, _status_lines(told, options, live))))
+        status = {"data": str(folder), "running": live is not None, **_read_state(view, now), "now": now}
+        status["failing"] = [one._asdict() for one in read_failing(folder)] if live else []
+        status["exceeded"] = [one._asdict() for one in read_exceeded(folder)] if live else []
+        status["index"] = _read_index(folder, view)
+        status["meaning"] = describe_meaning(Generations(folder).folder, load_config(options).serve.embedding_model)
+        status["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(status))
+    print(json.dumps(status) if options.json else "\n".join(map(_wrap, _status_lines(status, options, live))))
     return 0
 
 
@@ -111,41 +111,41 @@ def _read_index(folder: Path, view: StateReader) -> Status:
     return {"pages": pages, "waiting": view.count_unindexed(generations.min_indexed_seq() or 0)}
 
 
-def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | None) -> Iterator[str]:
-    now: Status | None = told["now"]
+def _status_lines(status: Status, options: argparse.Namespace, live: LiveStatus | None) -> Iterator[str]:
+    now: Status | None = status["now"]
     if live is None:
-        yield f"No crawl is running on {told['data']}. To continue: {format_command('up', options)}"
+        yield f"No crawl is running on {status['data']}. To continue: {format_command('up', options)}"
     elif now is None:
-        yield f"Running on {told['data']}, just started."
+        yield f"Running on {status['data']}, just started."
     else:
-        yield f"Running on {told['data']} for {format_rough_duration(now['running_s'] + now['age_s'])}."
+        yield f"Running on {status['data']} for {format_rough_duration(now['running_s'] + now['age_s'])}."
         if live.is_late:
             yield f"Busy      queue and hosts as of {format_rough_duration(now['age_s'])} ago, the rest is current"
         if now["trouble"]:
             yield f"Waiting   {sanitize(now['trouble'])}"
-    for one in told["failing"]:
+    for one in status["failing"]:
         yield f"Failing   {sanitize(str(FailingProcess(**one)))}"
-    for one in told["exceeded"][:MAX_LIMITS]:
+    for one in status["exceeded"][:MAX_LIMITS]:
         yield f"Limit     {sanitize(str(ExceededLimit(**one)))}; {format_count(one['refused'], 'request')} not sent"
-    yield f"Pages     {format_number(told['pages'])} stored{_format_pace(now) if now else ''}"
-    waiting, out = format_count(told["urls_waiting"], "URL"), format_number(told["urls_out"])
-    yield f"Queue     {waiting} waiting, {out} assigned, {format_number(told['urls_known'])} known"
+    yield f"Pages     {format_number(status['pages'])} stored{_format_pace(now) if now else ''}"
+    waiting, out = format_count(status["urls_waiting"], "URL"), format_number(status["urls_out"])
+    yield f"Queue     {waiting} waiting, {out} assigned, {format_number(status['urls_known'])} known"
     if now:
         yield f"Hosts     {format_counts(now['hosts_waiting'], most=6) or 'nothing to fetch'}"
         yield from _budget_lines(now)
-    index = told["index"]
+    index = status["index"]
     behind = f", {format_number(index['waiting'])} waiting to be indexed" if index["waiting"] else ""
     yield f"Index     {format_count(index['pages'], 'page')}{behind}"
     yield from _quality_lines(now)
-    if told["ranking"]:
-        yield f"Results   {told['ranking']}"
-    yield f"Meaning   {sanitize(told['meaning'])}"
-    yield from _content_lines(told["reading"])
+    if status["ranking"]:
+        yield f"Results   {status['ranking']}"
+    yield f"Meaning   {sanitize(status['meaning'])}"
+    yield from _content_lines(status["reading"])
     has_budget = bool(now and now.get("budget") and now["budget"]["per_s"])
-    yield from _held_lines(told["held"], options, has_budget=has_budget)
-    yield from _trouble_lines(told, options)
-    yield from _site_lines(told["sites"])
-    archive = told["archive"]
+    yield from _held_lines(status["held"], options, has_budget=has_budget)
+    yield from _trouble_lines(status, options)
+    yield from _site_lines(status["sites"])
+    archive = status["archive"]
     yield f"Archive   {format_bytes(archive['bytes'])} in {format_count(archive['files'], 'file')}"
 
 
@@ -153,8 +153,8 @@ def _quality_lines(now: Status | None) -> Iterator[str]:
     """Yield the ``vedette status`` line on the estimated search quality; none before it was estimated."""
     refresh = now["refresh"] if now else {}
     if refresh.get("quality") is not None:
-        said = f"{refresh['quality']:.1%} of the search quality with only current copies, estimated"
-        yield f"Quality   {said}; {refresh['viewed_share']:.0%} of views go to current pages"
+        quality = f"{refresh['quality']:.1%} of the search quality with only current copies, estimated"
+        yield f"Quality   {quality}; {refresh['viewed_share']:.0%} of views go to current pages"
 
 
 def _budget_lines(now: Status) -> Iterator[str]:
@@ -190,13 +190,13 @@ def _format_pace(now: Status) -> str:
 
 def _content_lines(reading: Status) -> Iterator[str]:
     """Yield the ``vedette status`` lines on content extraction: the results of parsing the fetched pages."""
-    said = {
+    counts = {
         "copies of other pages": reading["copies"],
         "pages with objections to indexing": reading["objected"],
         "pages that need JavaScript": reading["need_script"],
     }
-    if any(said.values()):
-        yield f"Reading   {format_counts({what: count for what, count in said.items() if count})}"
+    if any(counts.values()):
+        yield f"Reading   {format_counts({what: count for what, count in counts.items() if count})}"
 
 
 def _held_lines(held: list[Status], options: argparse.Namespace, *, has_budget: bool) -> Iterator[str]:
@@ -212,28 +212,28 @@ def _held_lines(held: list[Status], options: argparse.Namespace, *, has_budget: 
         yield f'{"":<9} to fetch them now: "{command}"'
 
 
-def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
-    troubles: dict[str, str] = told["hosts_in_trouble"]
+def _trouble_lines(status: Status, options: argparse.Namespace) -> Iterator[str]:
+    troubles: dict[str, str] = status["hosts_in_trouble"]
     for number, (host, why) in enumerate(sorted(troubles.items())[:5]):
         yield f"{'' if number else 'Trouble':<9} {host}: {sanitize(why)}"
     if len(troubles) > 5:
         yield f"{'':<9} and {format_count(len(troubles) - 5, 'more host')}"
     if any(Failure.TLS in why for why in troubles.values()):
         yield f"{'':<9} {UNTRUSTED_ADVICE}"
-    if told["failures"]:
-        yield f"Failed    {format_counts(told['failures'])}"
-        yield f"{'':<9} {_describe_retries(told, options)}"
-    if told["refusals"]:
-        yield f"Refused   {format_counts(told['refusals'])}"
-    if told["last_error"]:
-        error = told["last_error"]
-        when = format_relative_time(error["at_s"], _world_now_s(told))
+    if status["failures"]:
+        yield f"Failed    {format_counts(status['failures'])}"
+        yield f"{'':<9} {_describe_retries(status, options)}"
+    if status["refusals"]:
+        yield f"Refused   {format_counts(status['refusals'])}"
+    if status["last_error"]:
+        error = status["last_error"]
+        when = format_relative_time(error["at_s"], _world_now_s(status))
         yield f"Last      {error['url']} failed {when}: {sanitize(error['why'])}"
 
 
-def _describe_retries(told: Status, options: argparse.Namespace) -> str:
+def _describe_retries(status: Status, options: argparse.Namespace) -> str:
     """Describe for ``vedette status`` when failed URLs are retried."""
-    retries, now_s = told["retries"], _world_now_s(told)
+    retries, now_s = status["retries"], _world_now_s(status)
     at_once = f"to retry now: {format_command('retry', options)}"
     if not retries["urls"]:
         return at_once
@@ -241,8 +241,8 @@ def _describe_retries(told: Status, options: argparse.Namespace) -> str:
     return f"{format_count(retries['urls'], 'URL')} to retry, the first {first}; {at_once}"
 
 
-def _world_now_s(told: Status) -> float:
-    return float(told["now"]["now_s"]) if told["now"] else time.time()
+def _world_now_s(status: Status) -> float:
+    return float(status["now"]["now_s"]) if status["now"] else time.time()
 
 
 def _site_lines(sites: list[Status]) -> Iterator[str]:

@@ -108,8 +108,8 @@ def search_address(settings: RuntimeSettings) -> str:
 
 def _select_new_sites(sites: Sequence[Site], rows: Sequence[SiteRow]) -> tuple[Site, ...]:
     """Select the sites of the ``vedette up`` command line that are not added yet; others keep their settings."""
-    known = [row.site.start for row in rows]
-    return tuple({site.start: site for site in sites if site.start not in known}.values())
+    existing = [row.site.start for row in rows]
+    return tuple({site.start: site for site in sites if site.start not in existing}.values())
 
 
 def _add_sites(settings: RuntimeSettings, new: Sequence[Site]) -> None:
@@ -139,8 +139,8 @@ def _format_welcome(options: argparse.Namespace, settings: RuntimeSettings, rows
         f"        {format_command('explain URL', options)}",
     ]
     if paused:
-        said = f"Paused  {', '.join(paused[:3])}; to resume: {format_command('sites resume SITE', options)}"
-        lines.insert(lines.index("Stop    Ctrl-C"), said)
+        line = f"Paused  {', '.join(paused[:3])}; to resume: {format_command('sites resume SITE', options)}"
+        lines.insert(lines.index("Stop    Ctrl-C"), line)
     return "\n".join([*lines, ""])
 
 

@@ -61,14 +61,14 @@ def _add(options: argparse.Namespace) -> int:
     if watch.webhook and (why := _open_alert_service(options).check_webhook(watch.webhook)):
         raise UsageError(why)
     done = execute(options, AddAlert(watch))
-    kept = next(kept for kept in _open_alert_service(options).list_alerts() if kept.watch.name == watch.name)
+    alert = next(alert for alert in _open_alert_service(options).list_alerts() if alert.watch.name == watch.name)
     if options.json:
-        print(json.dumps({**done, "watch": _alert_to_dict(kept), "secret": kept.secret if watch.webhook else None}))
+        print(json.dumps({**done, "watch": _alert_to_dict(alert), "secret": alert.secret if watch.webhook else None}))
         return 0
     print(format_done(done, options))
     print(f"Feed: /new.atom?watch={watch.name}")
     if watch.webhook:
-        print(f"Messages are signed with {kept.secret}")
+        print(f"Messages are signed with {alert.secret}")
         print(f"Try it: {format_command(f'watch test {watch.name}', options)}")
     return 0
 
@@ -80,14 +80,14 @@ def _list(options: argparse.Namespace) -> int:
     last = {sent.name: sent for sent in reversed(messages)} | {name: sent for name, (sent, _) in held_up.items()}
     behind = {name: count for name, (_, count) in held_up.items()}
     if options.json:
-        rows = [(kept, last.get(kept.watch.name), behind.get(kept.watch.name, 0)) for kept in watches]
+        rows = [(alert, last.get(alert.watch.name), behind.get(alert.watch.name, 0)) for alert in watches]
         print(json.dumps({"watches": [_alert_to_dict(*row) for row in rows]}))
         return 0
-    for kept in watches:
-        watch = kept.watch
+    for alert in watches:
+        watch = alert.watch
         where = "" if not watch.place else "on all sites" if watch.place == "*" else f"on {sanitize(watch.place)}"
         what = f'"{sanitize(watch.query)}"' if watch.query else "all pages"
-        print(f"{watch.name}: {what} {where}".rstrip() + f"; {format_count(kept.items, 'new page')}")
+        print(f"{watch.name}: {what} {where}".rstrip() + f"; {format_count(alert.items, 'new page')}")
         if watch.webhook:
             print(f"  {sanitize(watch.webhook)}: {_describe_delivery(last.get(watch.name), behind.get(watch.name, 0))}")
     if not watches:
@@ -130,8 +130,8 @@ def _describe_delivery(sent: SentMessage | None, behind: int = 0) -> str:
     return "the last message was delivered" if message.tries else "a message is waiting to be sent"
 
 
-def _alert_to_dict(kept: AlertLine, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
-    watch = kept.watch
+def _alert_to_dict(alert: AlertLine, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:
+    watch = alert.watch
     last = None if sent is None else {"error": sent.delivery.error, "tries": sent.delivery.tries, "behind": behind}
     return {
         "name": watch.name,
@@ -139,6 +139,6 @@ def _alert_to_dict(kept: AlertLine, sent: SentMessage | None = None, behind: int
         "query": watch.query,
         "webhook": watch.webhook,
         "reader": watch.reader,
-        "items": kept.items,
+        "items": alert.items,
         "last_message": last,
     }

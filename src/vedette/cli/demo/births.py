@@ -113,18 +113,18 @@ def to_dict(run: BirthsReport) -> dict[str, Any]:
 
 
 def _delays_to_dict(delays: AlertDelays) -> dict[str, float | None]:
-    told = {**delays._asdict(), "share": delays.share}
-    return {name: value if math.isfinite(value) else None for name, value in told.items()}
+    values = {**delays._asdict(), "share": delays.share}
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
 
 def _table_row(run: BirthsReport, way: StrategyResult) -> tuple[str, ...]:
-    told = way.delivered
+    delays = way.delivered
     return (
         way.name,
-        f"{told.told} of {told.births}",
-        format_minutes(told.median_s),
-        f"{format_minutes(told.low_s)} to {format_minutes(told.high_s)}",
-        f"{format_minutes(told.quarter_s)} to {format_minutes(told.three_quarters_s)}",
+        f"{delays.told} of {delays.births}",
+        format_minutes(delays.median_s),
+        f"{format_minutes(delays.low_s)} to {format_minutes(delays.high_s)}",
+        f"{format_minutes(delays.quarter_s)} to {format_minutes(delays.three_quarters_s)}",
         format_minutes(way.discovered.median_s),
         format_number(round(way.fetches / run.days)),
     )
@@ -181,8 +181,8 @@ def _run_demo(
         )
     progress.update("measuring")
     window = (begin_s + LEARNING_DAYS * DAY_S, end_s)
-    told = list(read_received(folder / "told.log"))
-    ways = [_measure(one, world, window, told, options.seed) for one in ready]
+    received = list(read_received(folder / "told.log"))
+    ways = [_measure(one, world, window, received, options.seed) for one in ready]
     command = f"vedette demo --births --days {options.days} --seed {options.seed} --speed {speed:g}"
     return BirthsReport(command, world.name, options.days, speed, budget, pages, ways)
 
@@ -226,10 +226,10 @@ def _set_source_interval(settings: RuntimeSettings, turn_s: float) -> RuntimeSet
 
 
 def _measure(
-    one: Contender, world: SyntheticWorld, window: tuple[float, float], told: Sequence[ReceivedItem], seed: int
+    one: Contender, world: SyntheticWorld, window: tuple[float, float], received: Sequence[ReceivedItem], seed: int
 ) -> StrategyResult:
     begin_s, end_s = window
-    own = [each for each in told if each.name == one.policy and each.at_s <= end_s]
+    own = [each for each in received if each.name == one.policy and each.at_s <= end_s]
     births = _true_births(world, begin_s, end_s - IGNORED_TAIL_S)
     seen = [(each.url, at_s) for each in own if (at_s := parse_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])

@@ -267,11 +267,11 @@ def _describe_verdict(logs: Sequence[Path], settings: RuntimeSettings) -> str:
     verdicts = [_judge(log, settings) for log in logs]
     requests, hosts = (sum(getattr(each, name) for each in verdicts) for name in ("requests", "hosts"))
     violations = [violation.detail for each in verdicts for violation in each.violations]
-    told = f"According to the servers' log: {format_number(requests)} requests to {format_number(hosts)} hosts"
+    traffic = f"According to the servers' log: {format_number(requests)} requests to {format_number(hosts)} hosts"
     if not violations:
-        return f"{told}, none too soon, none disallowed."
+        return f"{traffic}, none too soon, none disallowed."
     total = sum(each.total for each in verdicts)
-    return "\n".join([f"{told}, {format_number(total)} violations:", *violations[:10]])
+    return "\n".join([f"{traffic}, {format_number(total)} violations:", *violations[:10]])
 
 
 def _judge(log: Path, settings: RuntimeSettings) -> Verdict:

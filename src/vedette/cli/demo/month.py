@@ -303,5 +303,5 @@ def _read_entries(one: Contender, until_s: float) -> list[AccessEntry]:
 def _describe_progress(some: Sequence[Contender], holdings: Sequence[Snapshot], begin_s: float) -> str:
     """Describe how many pages each policy's crawler has fetched since the month demo began to measure."""
     fresh = [sum(held.fetched_s >= begin_s for held in holding.values()) for holding in holdings]
-    told = (f"{one.policy} {format_number(count)}" for one, count in zip(some, fresh, strict=True))
-    return f"pages fetched: {', '.join(told)}"
+    counts = (f"{one.policy} {format_number(count)}" for one, count in zip(some, fresh, strict=True))
+    return f"pages fetched: {', '.join(counts)}"

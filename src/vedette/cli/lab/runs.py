@@ -71,8 +71,8 @@ def format_table(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH
     Curves and rows by host are for a report.
     """
     rows = [row for row in rows if all(name in experiment.metrics for name in row.numbers)]
-    told = {(row.cell.world, row.cell.budget, row.cell.policy) for row in rows}
-    if not rows or len(told) > MAX_LINES or len(rows) > MAX_ROWS:
+    cells = {(row.cell.world, row.cell.budget, row.cell.policy) for row in rows}
+    if not rows or len(cells) > MAX_LINES or len(rows) > MAX_ROWS:
         return []
     sheet = build_sheets(rows, experiment)[0]
     columns = [
@@ -109,11 +109,11 @@ def list_lab(options: argparse.Namespace) -> int:
     """Run ``vedette lab list``: print experiments, policies, bounds, and the worlds that are available."""
     found = list_experiments()
     if options.json:
-        told = {
+        experiments = {
             name: {"about": each.about, "worlds": each.worlds, "policies": each.policies}
             for name, each in found.items()
         }
-        print(json.dumps({"experiments": told, "worlds": list_worlds()}))
+        print(json.dumps({"experiments": experiments, "worlds": list_worlds()}))
         return 0
     for name, each in found.items():
         print(f"{name}: {each.about}")

@@ -68,9 +68,9 @@ def _answer(query: str, line: AdLine, *, shown: bool, reason: str, advice: str =
         )
         if times
     ]
-    asked = stats.shown + stats.lost_rank + stats.lost_budget + stats.lost_reserve
+    matches = stats.shown + stats.lost_rank + stats.lost_budget + stats.lost_reserve
     missed = f"; it was not shown {_join(lost)}" if lost else ""
-    history = f"In the last 30 days {asked} searches matched it, and it was shown {stats.shown} times{missed}."
+    history = f"In the last 30 days {matches} searches matched it, and it was shown {stats.shown} times{missed}."
     return AdExplanation(line.ad.id, query, shown, reason, advice, history)
 
 

@@ -152,10 +152,10 @@ def ad_api_routes(desk: AdService) -> list[Route]:
             raise ParameterError("q" if given.get("ad") else "ad", "Set ad to the number of an ad and q to a query.")
         number = parse_int(given, "ad", 0, 1, MAX_AD_NUMBER)
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
-        told = await run_in_threadpool(desk.explain_ad, number, given.get("q", "")[:MAX_QUERY_LENGTH], whose)
-        if told is None:
+        explanation = await run_in_threadpool(desk.explain_ad, number, given.get("q", "")[:MAX_QUERY_LENGTH], whose)
+        if explanation is None:
             return error_response(404, "no_such_ad", "There is no ad with this number.", "ad")
-        return json_response(AdWhy(*told), headers=_NO_STORE)
+        return json_response(AdWhy(*explanation), headers=_NO_STORE)
 
     async def run_command(request: Request) -> Response:
         whose = await run_in_threadpool(_identify_advertiser, desk, request)

@@ -86,14 +86,14 @@ def budget_routes(watch: Monitoring | None) -> list[Route]:
     return [Route(BUDGET_PATH, show_budget, methods=["GET"])]
 
 
-def _describe_budget(told: BudgetReport) -> Budget:
+def _describe_budget(report: BudgetReport) -> Budget:
     return Budget(
-        budget_per_s=told.per_s,
-        price=told.price,
-        since=format_iso_time(told.since_s),
-        kinds=[KindSpending(kind=line.name, **_line_to_dict(line)) for line in told.kinds],
-        sites=[SiteSpending(site=line.name or None, part=line.part, **_line_to_dict(line)) for line in told.sites],
-        not_worth_the_price=HeldUrls(told.held_urls, [HeldUrl(one.url, one.worth, one.price) for one in told.held]),
+        budget_per_s=report.per_s,
+        price=report.price,
+        since=format_iso_time(report.since_s),
+        kinds=[KindSpending(kind=line.name, **_line_to_dict(line)) for line in report.kinds],
+        sites=[SiteSpending(site=line.name or None, part=line.part, **_line_to_dict(line)) for line in report.sites],
+        not_worth_the_price=HeldUrls(report.held_urls, [HeldUrl(one.url, one.worth, one.price) for one in report.held]),
     )
 
 

@@ -103,7 +103,7 @@ def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
     """Return the route of the API documentation page at ``/api/docs``."""
     paths = description["paths"].items()
     operations = [
-        _describe_operation(path, method, told) for path, methods in paths for method, told in methods.items()
+        _describe_operation(path, method, operation) for path, methods in paths for method, operation in methods.items()
     ]
     about = description["info"]["description"].split("\n\n")
 
@@ -113,26 +113,26 @@ def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
     return Route("/api/docs", show_docs)
 
 
-def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[str, object]:
-    parameters = told.get("parameters", [])
+def _describe_operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, object]:
+    parameters = operation.get("parameters", [])
     examples = {each["name"]: each["example"] for each in parameters if each["name"] == "q"}
-    example = _find_example(told)
+    example = _find_example(operation)
     return {
         "path": path,
         "method": method.upper(),
-        "summary": told["summary"],
-        "description": told.get("description", ""),
+        "summary": operation["summary"],
+        "description": operation.get("description", ""),
         "try": "" if method != "get" else f"{path}?{urlencode(examples)}" if examples else path,
         "parameters": [{**each, "values": _describe_values(each["schema"])} for each in parameters],
-        "statuses": [(status, answer["description"]) for status, answer in told["responses"].items()],
+        "statuses": [(status, answer["description"]) for status, answer in operation["responses"].items()],
         "example": json.dumps(example, ensure_ascii=False, indent=2) if example else "",
     }
 
 
-def _find_example(told: dict[str, Any]) -> object:
+def _find_example(operation: dict[str, Any]) -> object:
     """Return an example for the API documentation: the request body, else the response; None if it is not JSON."""
-    told = told.get("requestBody") or told["responses"]["200"]
-    return told["content"].get("application/json", {}).get("example")
+    part = operation.get("requestBody") or operation["responses"]["200"]
+    return part["content"].get("application/json", {}).get("example")
 
 
 def _describe_values(schema: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ class ParameterError(Exception):
         self.message = words
 
 
-def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
+def parse_parameters(query: bytes, names: tuple[str, ...]) -> dict[str, str]:
     """Parse the query string of an API request, each parameter at most once; invalid UTF-8 becomes U+FFFD.
 
     >>> parse_parameters(b"q=caf%C3%A9&n=5", ("q", "n"))
@@ -54,8 +54,8 @@ def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
         raise ParameterError("", f"Send at most {MAX_PARAMETERS} parameters.") from None
     found: dict[str, str] = {}
     for name, value in pairs:
-        if name not in known:
-            raise build_unknown_error(name, known)
+        if name not in names:
+            raise build_unknown_error(name, names)
         if name in found:
             raise ParameterError(name, f"Set {name} only once.")
         found[name] = value
@@ -100,9 +100,9 @@ def _describe_bad_day(name: str) -> str:
     return f"{name} must be a valid date, such as 2026-01-31."
 
 
-def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
+def build_unknown_error(name: str, names: tuple[str, ...]) -> ParameterError:
     """Build the error for an unknown API parameter; it names the nearest known one."""
-    advice = did_you_mean(name, known, f"known parameters: {', '.join(known)}.")
+    advice = did_you_mean(name, names, f"known parameters: {', '.join(names)}.")
     return ParameterError(name[:100], f"Unknown parameter; {advice}")
 
 

@@ -327,8 +327,8 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         took_s = perf_counter() - started_s
         token = recording.record_slate(slate, parse_visitor(request), "api", 1000 * took_s)
         # A response with a token belongs to one search, so it must not be shared.
-        kept = {"cache-control": "private, no-store"} if token else {}
-        return json_response(describe_slate(slate, values["q"], took_s, token), 200, kept)
+        headers = {"cache-control": "private, no-store"} if token else {}
+        return json_response(describe_slate(slate, values["q"], took_s, token), 200, headers)
 
     async def find_passages(request: Request) -> Response:
         started_s = perf_counter()
@@ -362,9 +362,9 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
 
     async def list_sites(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
-        told = search.get_overview(request.state.allowed)
-        hosts = filter_sites(told.sites, request.state.reader.sites)
-        newest_at = format_iso_time(told.newest_s) if told.newest_s else None
+        overview = search.get_overview(request.state.allowed)
+        hosts = filter_sites(overview.sites, request.state.reader.sites)
+        newest_at = format_iso_time(overview.newest_s) if overview.newest_s else None
         return json_response(SitesAnswer([SiteCount(each.value, each.pages) for each in hosts], newest_at))
 
     return [
@@ -410,21 +410,21 @@ def _parse_query(values: dict[str, str]) -> str:
     return values["q"][:MAX_QUERY_LENGTH]
 
 
-def slate_to_json(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
+def slate_to_json(slate: Slate, query: str, took_s: float) -> dict[str, object]:
     """Return search results as the API's JSON."""
-    told: dict[str, object] = to_builtins(describe_slate(slate, asked, took_s))
-    return told
+    data: dict[str, object] = to_builtins(describe_slate(slate, query, took_s))
+    return data
 
 
-def describe_slate(slate: Slate, asked: str, took_s: float, token: str = "") -> SearchAnswer:
+def describe_slate(slate: Slate, query: str, took_s: float, token: str = "") -> SearchAnswer:
     """Describe search results as the API does; with ``token``, views and clicks on them can be reported."""
     cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
     return SearchAnswer(
-        query=asked[:MAX_QUERY_LENGTH],
+        query=query[:MAX_QUERY_LENGTH],
         total=slate.total,
         took_ms=round(1000 * took_s, 3),
         results=[_describe_result(each) for each in slate.results],
-        notes=slate.notes + (cut if len(asked) > MAX_QUERY_LENGTH else ()),
+        notes=slate.notes + (cut if len(query) > MAX_QUERY_LENGTH else ()),
         did_you_mean=slate.suggestion or None,
         relaxed=slate.relaxed,
         corrected=slate.corrected or None,

@@ -121,8 +121,8 @@ class AccessControl:
         peer = _get_peer_address(request)
         if not self._is_trusted(peer):
             return peer
-        told = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MAX_PROXY_HOPS:]
-        return next((each for each in map(str.strip, reversed(told)) if each and not self._is_trusted(each)), peer)
+        addresses = ",".join(request.headers.getlist("x-forwarded-for")).split(",")[-MAX_PROXY_HOPS:]
+        return next((each for each in map(str.strip, reversed(addresses)) if each and not self._is_trusted(each)), peer)
 
     def is_https(self, request: Request) -> bool:
         """Check whether the user's browser uses https, possibly to a proxy that speaks http to us."""
@@ -187,9 +187,9 @@ def is_same_origin(request: Request, access: AccessControl) -> bool:
 
     A form on another site's page can be sent with a visitor's cookies (CSRF), so no other POST counts.
     """
-    told = request.headers.get("sec-fetch-site")
-    if told is not None:
-        return told == "same-origin"
+    fetch_site = request.headers.get("sec-fetch-site")
+    if fetch_site is not None:
+        return fetch_site == "same-origin"
     origin = _parse_authority(request.headers.get("origin", ""))
     return bool(origin) and origin in {request.headers.get("host"), _parse_authority(access.serve.address)}
 

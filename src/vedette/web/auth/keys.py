@@ -44,8 +44,8 @@ def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
 
 def filter_results(slate: Slate, limits: tuple[str, ...]) -> Slate:
     """Remove search results outside a key's site limits."""
-    kept = [each for each in slate.results if is_covered(limits, each.url)]
-    return slate._replace(results=tuple(kept))
+    covered = [each for each in slate.results if is_covered(limits, each.url)]
+    return slate._replace(results=tuple(covered))
 
 
 def is_covered(limits: tuple[str, ...], url: str) -> bool:

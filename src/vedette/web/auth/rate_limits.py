@@ -39,9 +39,9 @@ class RateLimiter:
             return 0.0
         now_s = self._clock()
         tokens = self._refill_tokens(reader, rate, now_s)
-        taken = tokens >= 1
-        self._store_bucket(reader, tokens - taken, now_s)
-        return 0.0 if taken else (1 - tokens) * rate.per_s / rate.requests
+        has_token = tokens >= 1
+        self._store_bucket(reader, tokens - has_token, now_s)
+        return 0.0 if has_token else (1 - tokens) * rate.per_s / rate.requests
 
     def get_wait_s(self, reader: str, rate: Rate) -> float:
         """Return the seconds until a user's rate limit bucket has a token; 0 if it has one now."""
@@ -74,13 +74,13 @@ def to_neighborhood(address: str) -> str:
     ('2001:470:1::/48', '8.8.4.0/24', '10.0.0.1')
     """
     try:
-        known = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if isinstance(known, ipaddress.IPv6Address):
-        known = known.ipv4_mapped or known
-    bits = 24 if known.version == 4 else 48
-    return str(ipaddress.ip_network((int(known), bits), strict=False)) if known.is_global else address
+    if isinstance(ip, ipaddress.IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    bits = 24 if ip.version == 4 else 48
+    return str(ipaddress.ip_network((int(ip), bits), strict=False)) if ip.is_global else address
 
 
 def to_network(address: str) -> str:
@@ -90,11 +90,11 @@ def to_network(address: str) -> str:
     ('2001:db8::/64', '192.0.2.1')
     """
     try:
-        known = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if known.version == 6 and known.ipv4_mapped is None:
-        return str(ipaddress.ip_network((int(known), 64), strict=False))
+    if ip.version == 6 and ip.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(ip), 64), strict=False))
     return address
 
 
@@ -105,9 +105,9 @@ def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
     (True, False)
     """
     try:
-        known = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if isinstance(known, ipaddress.IPv6Address) and known.ipv4_mapped:
-        known = known.ipv4_mapped
-    return any(known in network for network in networks)
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped:
+        ip = ip.ipv4_mapped
+    return any(ip in network for network in networks)

@@ -59,9 +59,9 @@ def _sign_out() -> Response:
     return answer
 
 
-def _render_sign_in(request: Request, look: Branding, place: str, status: int = 200, said: str = "") -> Response:
+def _render_sign_in(request: Request, look: Branding, place: str, status: int = 200, message: str = "") -> Response:
     name = request.state.reader.name
-    answer = render_page("signin.html", request, look, status, said=said, next=_safe_redirect(place), name=name)
+    answer = render_page("signin.html", request, look, status, message=message, next=_safe_redirect(place), name=name)
     # Without it browsers hide where the form comes from, which ``is_same_origin`` needs.
     answer.headers["referrer-policy"] = "same-origin"
     answer.headers["cache-control"] = "no-store"

@@ -35,8 +35,8 @@ def sign_token(issued: TokenClaims, secret: bytes) -> str:
     48
     """
     at_ms = max(0, int(issued.at_s * 1000)) % (1 << 8 * TIME_BYTES)
-    said = bytes.fromhex(issued.id) + at_ms.to_bytes(TIME_BYTES)
-    return urlsafe_b64encode(said + _sign(said, secret)).decode()
+    payload = bytes.fromhex(issued.id) + at_ms.to_bytes(TIME_BYTES)
+    return urlsafe_b64encode(payload + _sign(payload, secret)).decode()
 
 
 def verify_token(token: str, secret: bytes) -> TokenClaims | None:
@@ -50,14 +50,14 @@ def verify_token(token: str, secret: bytes) -> TokenClaims | None:
     if not re.fullmatch(TOKEN_PATTERN, token):
         return None
     held = urlsafe_b64decode(token)
-    said, signature = held[:-SIGNATURE_BYTES], held[-SIGNATURE_BYTES:]
-    if not hmac.compare_digest(signature, _sign(said, secret)):
+    payload, signature = held[:-SIGNATURE_BYTES], held[-SIGNATURE_BYTES:]
+    if not hmac.compare_digest(signature, _sign(payload, secret)):
         return None
-    return TokenClaims(said[:ID_BYTES].hex(), int.from_bytes(said[ID_BYTES:]) / 1000)
+    return TokenClaims(payload[:ID_BYTES].hex(), int.from_bytes(payload[ID_BYTES:]) / 1000)
 
 
-def _sign(said: bytes, secret: bytes) -> bytes:
-    return hmac.digest(secret, _CONTEXT + said, "sha256")[:SIGNATURE_BYTES]
+def _sign(payload: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, _CONTEXT + payload, "sha256")[:SIGNATURE_BYTES]
 
 
 SIGNATURE_METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
@@ -71,11 +71,11 @@ def is_valid_signature(body: bytes, header: str, secret: str) -> bool:
     >>> is_valid_signature(b"news", "md5=00", "secret"), is_valid_signature(b"news", "", "secret")
     (False, False)
     """
-    method, _, told = header.strip().partition("=")
+    method, _, signature = header.strip().partition("=")
     if method.lower() not in SIGNATURE_METHODS:
         return False
     right = hmac.digest(secret.encode(), body, method.lower()).hex()
-    return hmac.compare_digest(right.encode(), told.strip().lower().encode("utf-8", "replace"))
+    return hmac.compare_digest(right.encode(), signature.strip().lower().encode("utf-8", "replace"))
 
 
 TOKEN_PREFIX = "vt_"  # noqa: S105 - no secret; so that a token is recognizable wherever it appears

@@ -239,9 +239,9 @@ def parse_command(body: object) -> Command:
 
 
 def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
-    name, known = body.get("order"), tuple(names)
-    if not isinstance(name, str) or name not in known:
-        raise ParameterError("order", f"order must be one of {', '.join(known)}.")
+    name, orders = body.get("order"), tuple(names)
+    if not isinstance(name, str) or name not in orders:
+        raise ParameterError("order", f"order must be one of {', '.join(orders)}.")
     return name
 
 

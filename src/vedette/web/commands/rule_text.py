@@ -99,9 +99,9 @@ def _parse_table(table: object, place: str) -> Rule:
     kind, value = (_get_text(table, key, place) for key in ("kind", "value"))
     if kind not in RULE_KINDS:
         raise UsageError(f"{place}: unknown kind {kind[:40]!r}; {_suggest(kind, RULE_KINDS)}")
-    known: Any = kind
+    rule_kind: Any = kind
     try:
-        return parse_rule(known, _get_text(table, "query", place) if kind in QUERY_RULE_KINDS else "", value)
+        return parse_rule(rule_kind, _get_text(table, "query", place) if kind in QUERY_RULE_KINDS else "", value)
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from None
 
@@ -113,8 +113,8 @@ def _get_text(table: dict[str, object], key: str, place: str) -> str:
     return value
 
 
-def _suggest(word: str, known: Sequence[str]) -> str:
-    return did_you_mean(word[:40], known, f"choose from {', '.join(known)}")
+def _suggest(word: str, choices: Sequence[str]) -> str:
+    return did_you_mean(word[:40], choices, f"choose from {', '.join(choices)}")
 
 
 def _parse_hidden_url(text: str) -> str:

@@ -57,9 +57,9 @@ def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Serv
     async def list_tools(_context: Context, _asked: PaginatedRequestParams | None) -> ListToolsResult:
         return listed
 
-    async def call_tool(context: Context, asked: CallToolRequestParams) -> CallToolResult:
-        outcome, answer = await _call_tool(tools, context, asked)
-        counted(asked.name if asked.name in TOOLS else "none", outcome)
+    async def call_tool(context: Context, call: CallToolRequestParams) -> CallToolResult:
+        outcome, answer = await _call_tool(tools, context, call)
+        counted(call.name if call.name in TOOLS else "none", outcome)
         return answer
 
     server: Server[Any] = Server(
@@ -75,24 +75,24 @@ def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Serv
 
 
 def _describe_tool(name: str) -> Tool:
-    told = TOOLS[name]
+    tool = TOOLS[name]
     return Tool(
-        name=told.name,
-        title=told.title,
-        description=told.description,
-        input_schema=told.input_schema,
-        output_schema=told.output_schema,
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
         annotations=_READ_ONLY,
     )
 
 
-async def _call_tool(tools: SearchTools, context: Context, asked: CallToolRequestParams) -> tuple[str, CallToolResult]:
+async def _call_tool(tools: SearchTools, context: Context, call: CallToolRequestParams) -> tuple[str, CallToolResult]:
     """Call an MCP tool; return the outcome and the answer, with errors in words that a model can act on."""
     assert context.request is not None  # over HTTP there is one
     state = context.request.state
     asker = Caller(state.allowed, state.reader.sites, parse_visitor(context.request))
     try:
-        told = await tools.call(asked.name, asked.arguments or {}, asker)
+        result = await tools.call(call.name, call.arguments or {}, asker)
     except ParameterError as wrong:
         return "refused", _build_error(f"{wrong.parameter}: {wrong.message}" if wrong.parameter else wrong.message)
     except (CancelledError, KeyboardInterrupt, SystemExit):
@@ -100,11 +100,11 @@ async def _call_tool(tools: SearchTools, context: Context, asked: CallToolReques
     except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is reported all the same
         log_error("a tool", error)
         return "failed", _build_error("Internal error. The reason is in the server log.")
-    return "answered", _build_result(told)
+    return "answered", _build_result(result)
 
 
-def _build_result(told: ToolAnswer) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=told.text)], structured_content=told.values)
+def _build_result(answer: ToolAnswer) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=answer.text)], structured_content=answer.values)
 
 
 def _build_error(words: str) -> CallToolResult:

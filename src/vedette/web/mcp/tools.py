@@ -264,13 +264,13 @@ class SearchTools:
         cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
         notes = slate.notes + (cut if len(values["query"]) > MAX_QUERY_LENGTH else ())
         notes += (slate.correction_note,) if slate.corrected else ()
-        told: dict[str, object] = {
+        answer: dict[str, object] = {
             "total": slate.total,
             "results": [_result_to_json(each) for each in slate.results],
             "notes": [_replace_surrogates(note) for note in notes],
             "did_you_mean": _replace_surrogates(slate.suggestion) or None,
         }
-        return ToolAnswer(told, _format_slate(slate, notes))
+        return ToolAnswer(answer, _format_slate(slate, notes))
 
     def _find_passages(self, values: Mapping[str, str], asker: Caller) -> ToolAnswer:
         started_s = perf_counter()
@@ -280,9 +280,9 @@ class SearchTools:
         slate = filter_results(self.search.search(wish), asker.limits)
         self.recording.record_slate(slate, asker.visit, "mcp", 1000 * (perf_counter() - started_s))
         found = [_passage_to_json(each) for each in list_passages(slate.results, n)]
-        told: dict[str, object] = {"passages": found, "notes": [_replace_surrogates(note) for note in slate.notes]}
+        answer: dict[str, object] = {"passages": found, "notes": [_replace_surrogates(note) for note in slate.notes]}
         shown = [f"{each['title']}: {each['heading']}\n{each['url']}\n{each['text']}" for each in found]
-        return ToolAnswer(told, "\n\n".join([UNTRUSTED_NOTE, *shown] if shown else ["No passages found."]))
+        return ToolAnswer(answer, "\n\n".join([UNTRUSTED_NOTE, *shown] if shown else ["No passages found."]))
 
     async def _read_cached_page(self, values: Mapping[str, str], asker: Caller) -> ToolAnswer:
         offset = parse_int(values, "offset", 0, 0, MAX_OFFSET)
@@ -293,7 +293,7 @@ class SearchTools:
             raise ParameterError("", NO_COPY)
         text = _replace_surrogates(await run_in_threadpool(_extract_text, copy))
         piece = text[offset : offset + most]
-        told: dict[str, object] = {
+        answer: dict[str, object] = {
             "id": id_,
             "url": copy.url,
             "title": _replace_surrogates(copy.title),
@@ -303,7 +303,7 @@ class SearchTools:
             "next_offset": offset + len(piece) if offset + len(piece) < len(text) else None,
             "text": piece,
         }
-        return ToolAnswer(told, _format_piece(told))
+        return ToolAnswer(answer, _format_piece(answer))
 
     def _resolve_page(self, values: Mapping[str, str], asker: Caller) -> int | None:
         """Resolve the page that an MCP tool's arguments name, by its number or its URL."""
@@ -317,28 +317,28 @@ class SearchTools:
         return self.search.find_page(url, asker.allowed)
 
     def _list_sites(self, asker: Caller) -> ToolAnswer:
-        known = self.search.get_overview(asker.allowed)
-        sites = filter_sites(known.sites, asker.limits)
-        newest = format_iso_time(known.newest_s) if known.newest_s else None
-        told: dict[str, object] = {
-            "pages": known.pages if not asker.limits else sum(each.pages for each in sites),
+        overview = self.search.get_overview(asker.allowed)
+        sites = filter_sites(overview.sites, asker.limits)
+        newest = format_iso_time(overview.newest_s) if overview.newest_s else None
+        answer: dict[str, object] = {
+            "pages": overview.pages if not asker.limits else sum(each.pages for each in sites),
             "sites": [{"site": each.value, "pages": each.pages} for each in sites],
             "newest_fetched_at": newest,
-            "median_age_s": to_finite(known.median_age_s),
+            "median_age_s": to_finite(overview.median_age_s),
             "behind": self.search.get_incomplete_reason(),
         }
         lines = [f"{each.value} (pages: {each.pages})" for each in sites] or ["There are no sites yet."]
-        return ToolAnswer(told, "\n".join([*lines, f"The latest fetch was at {newest}."] if newest else lines))
+        return ToolAnswer(answer, "\n".join([*lines, f"The latest fetch was at {newest}."] if newest else lines))
 
 
-def _to_parameters(arguments: Mapping[str, object], known: tuple[str, ...]) -> dict[str, str]:
+def _to_parameters(arguments: Mapping[str, object], names: tuple[str, ...]) -> dict[str, str]:
     """Convert MCP tool arguments to texts, as API parameters are; null counts as missing."""
     values: dict[str, str] = {}
     for name, value in arguments.items():
-        if name not in known:
+        if name not in names:
             raise (
-                build_unknown_error(_replace_surrogates(name), known)
-                if known
+                build_unknown_error(_replace_surrogates(name), names)
+                if names
                 else ParameterError(_replace_surrogates(name)[:100], "This tool takes no arguments.")
             )
         if value is not None:
@@ -406,21 +406,21 @@ def _format_slate(slate: Slate, notes: tuple[str, ...]) -> str:
     return _replace_surrogates("\n\n".join(["\n".join([found, *notes, *meant]), *shown]))
 
 
-def _format_result(place: int, told: Mapping[str, object]) -> str:
-    dated = f"; dated {told['published_at']}" if told["published_at"] else ""
+def _format_result(place: int, result: Mapping[str, object]) -> str:
+    dated = f"; dated {result['published_at']}" if result["published_at"] else ""
     lines = (
-        f"{place}. {told['title']}",
-        f"{told['url']} (id {told['id']}; fetched {told['fetched_at']}{dated})",
-        told["snippet"],
-        told["why"],
+        f"{place}. {result['title']}",
+        f"{result['url']} (id {result['id']}; fetched {result['fetched_at']}{dated})",
+        result["snippet"],
+        result["why"],
     )
     return "\n".join(str(line) for line in lines if line)
 
 
-def _format_piece(told: Mapping[str, object]) -> str:
-    more = f" More follows at offset {told['next_offset']}." if told["next_offset"] is not None else ""
-    head = f"{told['title']}\n{told['url']}, as fetched at {told['fetched_at']}."
-    return f"{head} {told['total_chars']} characters in all.{more} {UNTRUSTED_NOTE}\n\n{told['text']}"
+def _format_piece(piece: Mapping[str, object]) -> str:
+    more = f" More follows at offset {piece['next_offset']}." if piece["next_offset"] is not None else ""
+    head = f"{piece['title']}\n{piece['url']}, as fetched at {piece['fetched_at']}."
+    return f"{head} {piece['total_chars']} characters in all.{more} {UNTRUSTED_NOTE}\n\n{piece['text']}"
 
 
 def _extract_text(copy: CachedCopy) -> str:

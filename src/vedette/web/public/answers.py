@@ -60,13 +60,13 @@ class AnswerBox:
     rate: Rate
     _limits: RateLimiter = field(default_factory=RateLimiter, init=False)
 
-    async def find_answer(self, asked: Request, view: ResultsQuery) -> ShownAnswer:
+    async def find_answer(self, request: Request, view: ResultsQuery) -> ShownAnswer:
         """Find an answer to a query, or say why there is none."""
-        visit = parse_visitor(asked)
+        visit = parse_visitor(request)
         if self._limits.take_token(visit.name or to_network(visit.address), self.rate):
             return ShownAnswer(message=BUSY, status=429)
         wish = view.to_search_request(self.search.now_s(), ())._replace(snippet_length=PASSAGE_LENGTH, page=1)
-        slate = filter_results(self.search.search(wish), asked.state.reader.sites)
+        slate = filter_results(self.search.search(wish), request.state.reader.sites)
         passages = list_passages(slate.results, PASSAGES)
         if not passages:
             return ShownAnswer(message=EMPTY)
@@ -80,14 +80,14 @@ class AnswerBox:
 def answer_route(box: AnswerBox, look: Branding) -> Route:
     """Return the route of the answer box: a part of the results page for scripts, or a page of its own."""
 
-    async def show_answer(asked: Request) -> Response:
-        view = parse_results_query(asked.query_params)
-        found = await box.find_answer(asked, view) if view.query else ShownAnswer(message=EMPTY)
-        template = "answer.html" if asked.query_params.get("part") == "1" else "answer_page.html"
+    async def show_answer(request: Request) -> Response:
+        view = parse_results_query(request.query_params)
+        found = await box.find_answer(request, view) if view.query else ShownAnswer(message=EMPTY)
+        template = "answer.html" if request.query_params.get("part") == "1" else "answer_page.html"
         # The status is that of the box; the page around it is fine.
         status = found.status if template == "answer.html" else 200
-        told = {"view": view, "found": found, "query": view.query, "longest_query": MAX_QUERY}
-        answer = render_page(template, asked, look, status, **told)
+        values = {"view": view, "found": found, "query": view.query, "longest_query": MAX_QUERY}
+        answer = render_page(template, request, look, status, **values)
         answer.headers["cache-control"] = "private, no-store"
         return answer
 

@@ -232,15 +232,15 @@ COPY_HEADERS: Final = SECURITY_HEADERS | {
 MAX_ID_DIGITS: Final = 18  # of a page's id; a longer one is invalid
 
 
-def parse_page_id(asked: Request) -> int | None:
+def parse_page_id(request: Request) -> int | None:
     """Parse the page id in the URL of a cached copy; None if it is invalid."""
-    written = asked.path_params["id"]
+    written = request.path_params["id"]
     return int(written) if written.isascii() and written.isdecimal() and len(written) <= MAX_ID_DIGITS else None
 
 
-def find_copy(asked: Request, search: SearchService, allowed: tuple[str, ...]) -> CachedCopy | None:
+def find_copy(request: Request, search: SearchService, allowed: tuple[str, ...]) -> CachedCopy | None:
     """Find the cached copy that a request names; None if there is none to show."""
-    id_ = parse_page_id(asked)
+    id_ = parse_page_id(request)
     return None if id_ is None else search.find_copy(id_, allowed)
 
 

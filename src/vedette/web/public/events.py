@@ -66,12 +66,12 @@ def events_route(recording: SearchRecorder) -> Route:
         body = await request.body()
         if len(body) > MAX_EVENT_BYTES:
             return error_response(413, "too_large", f"An event can have at most {MAX_EVENT_BYTES} bytes.")
-        said = _parse_event(body)
-        came = recording.record_event(said.slate, said.kind, said.page, parse_visitor(request))
-        if came.status == 204:
+        event = _parse_event(body)
+        outcome = recording.record_event(event.slate, event.kind, event.page, parse_visitor(request))
+        if outcome.status == 204:
             return Response(status_code=204)
-        wait = {"retry-after": str(ceil(came.wait_s))} if came.wait_s else {}
-        return error_response(came.status, came.code, came.message, None, wait)
+        wait = {"retry-after": str(ceil(outcome.wait_s))} if outcome.wait_s else {}
+        return error_response(outcome.status, outcome.code, outcome.message, None, wait)
 
     return Route(EVENTS_PATH, record_event, methods=["POST"])
 

@@ -66,7 +66,7 @@ class ResultsQuery:
         >>> ResultsQuery("a&b", page=2, kind="pdf").address
         '/search?q=a%26b&page=2&type=pdf'
         """
-        said = {
+        params = {
             "q": self.query,
             "page": str(self.page) if self.page > 1 else "",
             "site": self.site,
@@ -75,7 +75,7 @@ class ResultsQuery:
             "lang": self.language,
             "similar": "" if self.folded else "0",
         }
-        return "/search?" + urlencode({name: value for name, value in said.items() if value}, errors="replace")
+        return "/search?" + urlencode({name: value for name, value in params.items() if value}, errors="replace")
 
     def at(self, page: int) -> str:
         """Return the URL of another page of the same results."""
@@ -157,24 +157,24 @@ class FilterChoice(NamedTuple):
     options: tuple[FilterOption, ...]
 
 
-def build_choices(view: ResultsQuery, known: IndexOverview) -> tuple[FilterChoice, ...]:
+def build_choices(view: ResultsQuery, overview: IndexOverview) -> tuple[FilterChoice, ...]:
     """Build the four filters of a results page; the chosen value is always among the options."""
     times = tuple(FilterOption(value, words, value == view.time) for value, (words, _) in TIME_FILTERS.items())
     return (
         FilterChoice("time", "Time", (FilterOption("", "Any time", not view.time), *times)),
-        _build_choice("site", "Site", "All sites", view.site, known.sites, str),
-        _build_choice("type", "Type", "Any type", view.kind, known.kinds, kind_name),
-        _build_choice("lang", "Language", "Any language", view.language, known.languages, language_name),
+        _build_choice("site", "Site", "All sites", view.site, overview.sites, str),
+        _build_choice("type", "Type", "Any type", view.kind, overview.kinds, kind_name),
+        _build_choice("lang", "Language", "Any language", view.language, overview.languages, language_name),
     )
 
 
 def _build_choice(
-    name: str, label: str, every: str, chosen: str, counts: tuple[FacetCount, ...], said: Callable[[str], str]
+    name: str, label: str, every: str, chosen: str, counts: tuple[FacetCount, ...], describe: Callable[[str], str]
 ) -> FilterChoice:
     options = [FilterOption("", every, not chosen)]
     options += [
-        FilterOption(value, f"{said(value)} ({number(pages)})", value == chosen) for value, pages in counts if value
+        FilterOption(value, f"{describe(value)} ({number(pages)})", value == chosen) for value, pages in counts if value
     ]
     if not any(option.chosen for option in options):
-        options.insert(1, FilterOption(chosen, said(chosen), chosen=True))
+        options.insert(1, FilterOption(chosen, describe(chosen), chosen=True))
     return FilterChoice(name, label, tuple(options))

@@ -113,8 +113,8 @@ def describe_item(item: AlertItem) -> NewItem:
 
 def item_to_json(item: AlertItem) -> dict[str, object]:
     """Return a new page as a JSON dictionary, for API and webhooks."""
-    told: dict[str, object] = to_builtins(describe_item(item))
-    return told
+    data: dict[str, object] = to_builtins(describe_item(item))
+    return data
 
 
 def describe_source(item: AlertItem) -> str:

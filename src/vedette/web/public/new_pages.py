@@ -154,19 +154,19 @@ class _NewPageHandlers:
         if not is_known:
             return error_page(404, _NO_ALERT, look=self.branding, theme=get_theme(request))
         batch = await run_in_threadpool(self.new_pages.list_latest, PAGE_ITEMS, watch, request.state.allowed, last)
-        kept = {"watch": watch} if watch else {}
-        told = {
+        params = {"watch": watch} if watch else {}
+        values = {
             "items": batch.items,
             "watch": watch,
             "how_found": describe_source,
-            "feed": f"{ATOM_PATH}?{urlencode(kept)}" if kept else ATOM_PATH,
-            "older": f"/new?{urlencode(kept | {'before': batch.cursor})}" if batch.more else "",
+            "feed": f"{ATOM_PATH}?{urlencode(params)}" if params else ATOM_PATH,
+            "older": f"/new?{urlencode(params | {'before': batch.cursor})}" if batch.more else "",
             "now_s": self.now_s(),
             "query": "",
             "longest_query": 2000,
             "behind": "",
         }
-        return render_page("new.html", request, self.branding, 200, **told)
+        return render_page("new.html", request, self.branding, 200, **values)
 
     async def _load_batch(self, request: Request, since: int | None, most: int, watch: str) -> ItemBatch:
         allowed = request.state.allowed
@@ -184,8 +184,8 @@ class _NewPageHandlers:
 
 def _filter_covered(batch: ItemBatch, request: Request) -> ItemBatch:
     """Remove new pages outside the site limits of the request's key."""
-    kept = tuple(item for item in batch.items if is_covered(request.state.reader.sites, item.url))
-    return batch._replace(items=kept)
+    covered = tuple(item for item in batch.items if is_covered(request.state.reader.sites, item.url))
+    return batch._replace(items=covered)
 
 
 def _parse_cursor(text: str, name: str, words: str) -> int | None:

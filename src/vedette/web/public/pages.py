@@ -67,25 +67,25 @@ class _PublicPages:
     ads: AdLinks
     has_answers: bool
 
-    async def show_start(self, asked: Request) -> Response:
+    async def show_start(self, request: Request) -> Response:
         """Show the start page: the search field, and how much is indexed."""
-        known = self.search.get_overview(_get_allowed_sites(asked))
-        born = known.newest_pages[:MAX_NEW_PAGES] if self.branding.demo else ()
-        named = [site.value for site in known.sites[:SITES_SHOWN]]
-        told = {
+        overview = self.search.get_overview(_get_allowed_sites(request))
+        born = overview.newest_pages[:MAX_NEW_PAGES] if self.branding.demo else ()
+        named = [site.value for site in overview.sites[:SITES_SHOWN]]
+        values = {
             "sites_named": named,
-            "sites_more": _count_other_sites(known),
+            "sites_more": _count_other_sites(overview),
             "born": born,
             "born_address": _build_search_url,
         }
-        return self._render("start.html", asked, query="", known=known, **told)
+        return self._render("start.html", request, query="", overview=overview, **values)
 
-    async def show_results(self, asked: Request) -> Response:
+    async def show_results(self, request: Request) -> Response:
         """Show the results page. An empty query shows the start page, unless filters are set."""
-        view = parse_results_query(asked.query_params)
+        view = parse_results_query(request.query_params)
         if not view.query and not view.is_filtered:
             return RedirectResponse("/", 302)
-        allowed, visit = _get_allowed_sites(asked), parse_visitor(asked)
+        allowed, visit = _get_allowed_sites(request), parse_visitor(request)
         mark = self.recording.hash_visitor(visit)
         began = time.perf_counter()
         wish = view.to_search_request(self.search.now_s(), allowed)
@@ -93,10 +93,10 @@ class _PublicPages:
         took_ms = 1000 * (time.perf_counter() - began)
         self.trials.count_shown(mark, slate)
         token = self.recording.record_slate(slate, visit, "page", took_ms)
-        known = self.search.get_overview(allowed)
+        overview = self.search.get_overview(allowed)
         return self._render(
             "results.html",
-            asked,
+            request,
             query=view.query,
             view=view,
             slate=slate,
@@ -105,49 +105,49 @@ class _PublicPages:
             # Beside the results, never among them, and only on the first page.
             ads=self.ads.choose_ads(view.query, visit) if view.page == 1 else (),
             answer_url=self._build_answer_url(view, slate),
-            known=known,
-            choices=build_choices(view, known),
+            overview=overview,
+            choices=build_choices(view, overview),
             numbers=list_page_numbers(view.page, slate.total, len(slate.results)),
         )
 
-    async def show_similar(self, asked: Request) -> Response:
+    async def show_similar(self, request: Request) -> Response:
         """Show the similar pages that are folded under a result."""
-        id_ = parse_page_id(asked)
-        found = () if id_ is None else self.search.find_similar(id_, _get_allowed_sites(asked))
+        id_ = parse_page_id(request)
+        found = () if id_ is None else self.search.find_similar(id_, _get_allowed_sites(request))
         if not found:
-            said = "No other page has the same content, or this page no longer exists. Try a new search."
-            return self._not_found(asked, "No similar pages", said)
-        view = parse_results_query(asked.query_params)
-        return self._render("similar.html", asked, query=view.query, view=view, results=found)
+            message = "No other page has the same content, or this page no longer exists. Try a new search."
+            return self._not_found(request, "No similar pages", message)
+        view = parse_results_query(request.query_params)
+        return self._render("similar.html", request, query=view.query, view=view, results=found)
 
-    async def show_cached(self, asked: Request) -> Response:
+    async def show_cached(self, request: Request) -> Response:
         """Show the page around a cached copy: which page it is, and when it was fetched."""
-        copy = find_copy(asked, self.search, _get_allowed_sites(asked))
+        copy = find_copy(request, self.search, _get_allowed_sites(request))
         if copy is None:
-            return self._no_copy_page(asked)
-        return self._render("cached.html", asked, query="", copy=copy, id=parse_page_id(asked))
+            return self._no_copy_page(request)
+        return self._render("cached.html", request, query="", copy=copy, id=parse_page_id(request))
 
-    async def show_cached_body(self, asked: Request) -> Response:
+    async def show_cached_body(self, request: Request) -> Response:
         """Return the cached copy itself, for the sandboxed frame."""
-        copy = find_copy(asked, self.search, _get_allowed_sites(asked))
-        return self._no_copy_page(asked) if copy is None else await copy_response(copy)
+        copy = find_copy(request, self.search, _get_allowed_sites(request))
+        return self._no_copy_page(request) if copy is None else await copy_response(copy)
 
-    async def show_opensearch(self, asked: Request) -> Response:
+    async def show_opensearch(self, request: Request) -> Response:
         """Return the OpenSearch description, by which a browser offers this search in its address bar."""
-        address = self.branding.address.rstrip("/") or str(asked.base_url).rstrip("/")
+        address = self.branding.address.rstrip("/") or str(request.base_url).rstrip("/")
         text = render_template("opensearch.xml", look=self.branding, address=address)
         headers = {"x-content-type-options": "nosniff", "cache-control": "public, max-age=3600"}
         return Response(text, headers=headers, media_type="application/opensearchdescription+xml")
 
-    async def show_bot(self, asked: Request) -> Response:
+    async def show_bot(self, request: Request) -> Response:
         """Show the public page about the crawler, for site owners who find it in their logs."""
-        return self._render("bot.html", asked, query="", **self._build_contact())
+        return self._render("bot.html", request, query="", **self._build_contact())
 
-    async def show_privacy(self, asked: Request) -> Response:
+    async def show_privacy(self, request: Request) -> Response:
         """Show the privacy page: what is stored about people who search, and under which visitor hash."""
-        mark = self.recording.hash_visitor(parse_visitor(asked))
-        told = {"keep_days": self.recording.keep_days, "mark": mark, "has_answers": self.has_answers}
-        return self._render("privacy.html", asked, query="", **self._build_contact(), **told)
+        mark = self.recording.hash_visitor(parse_visitor(request))
+        values = {"keep_days": self.recording.keep_days, "mark": mark, "has_answers": self.has_answers}
+        return self._render("privacy.html", request, query="", **self._build_contact(), **values)
 
     def _build_answer_url(self, view: ResultsQuery, slate: Slate) -> str:
         """Build the URL of the answer beside the first page of results; empty if there is none."""
@@ -158,25 +158,25 @@ class _PublicPages:
         contact = self.branding.contact()
         return {"contact": contact, "contact_link": _build_contact_link(contact)}
 
-    def _render(self, template: str, asked: Request, **told: object) -> Response:
+    def _render(self, template: str, request: Request, **values: object) -> Response:
         shared = {
             "now_s": self.search.now_s(),
             "behind": self.search.get_incomplete_reason(),
             "rows_of": build_score_rows,
         }
-        return render_page(template, asked, self.branding, 200, longest_query=MAX_QUERY, **shared, **told)
+        return render_page(template, request, self.branding, 200, longest_query=MAX_QUERY, **shared, **values)
 
-    def _no_copy_page(self, asked: Request) -> Response:
+    def _no_copy_page(self, request: Request) -> Response:
         """Show that there is no cached copy, without a reason: it would reveal that a private page exists."""
-        return self._not_found(asked, "No cached copy", NO_COPY_MESSAGE)
+        return self._not_found(request, "No cached copy", NO_COPY_MESSAGE)
 
-    def _not_found(self, asked: Request, title: str, said: str) -> Response:
-        return error_page(404, said, title=title, look=self.branding, theme=get_theme(asked))
+    def _not_found(self, request: Request, title: str, message: str) -> Response:
+        return error_page(404, message, title=title, look=self.branding, theme=get_theme(request))
 
 
-def _get_allowed_sites(asked: Request) -> tuple[str, ...]:
+def _get_allowed_sites(request: Request) -> tuple[str, ...]:
     """Return the private sites that the user of a public page may see; none if the gate set none."""
-    allowed: tuple[str, ...] = getattr(asked.state, "allowed", ())
+    allowed: tuple[str, ...] = getattr(request.state, "allowed", ())
     return allowed
 
 
@@ -187,9 +187,9 @@ def _build_contact_link(contact: str) -> str:
     return f"mailto:{contact}"
 
 
-def _count_other_sites(known: IndexOverview) -> int:
+def _count_other_sites(overview: IndexOverview) -> int:
     """Count the sites beyond those that the start page names; -1 if they were not all counted."""
-    return -1 if len(known.sites) >= MAX_OVERVIEW_SITES else max(0, len(known.sites) - SITES_SHOWN)
+    return -1 if len(overview.sites) >= MAX_OVERVIEW_SITES else max(0, len(overview.sites) - SITES_SHOWN)
 
 
 def _build_search_url(title: str) -> str:

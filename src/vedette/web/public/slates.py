@@ -106,10 +106,10 @@ class SearchRecorder:
 
     def record_event(self, token: str, kind: EventKind, page: int, visit: Visitor) -> EventOutcome:
         """Record a view or click on a slate, or return why it is refused."""
-        told = self._check_event(token, kind, page, visit)
+        outcome = self._check_event(token, kind, page, visit)
         if self.metrics:
-            self.metrics.count_event(kind, told.code or "taken")
-        return told
+            self.metrics.count_event(kind, outcome.code or "taken")
+        return outcome
 
     def _hash_visitor(self, visit: Visitor) -> str:
         day = time.strftime("%Y-%m-%d", time.gmtime(self.wall_clock()))

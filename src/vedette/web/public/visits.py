@@ -95,8 +95,8 @@ def hash_visitor(visit: Visitor, salt: bytes) -> str:
     False
     """
     parts = ("name", visit.name) if visit.name else ("network", to_network(visit.address), visit.agent)
-    told = "\0".join(parts).encode("utf-8", "replace")
-    return blake2b(told, key=salt, digest_size=HASH_BYTES).hexdigest()
+    identity = "\0".join(parts).encode("utf-8", "replace")
+    return blake2b(identity, key=salt, digest_size=HASH_BYTES).hexdigest()
 
 
 def hash_clicker(address: str, salt: bytes) -> str:

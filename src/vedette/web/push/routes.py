@@ -32,8 +32,8 @@ def push_routes(push: PushService) -> list[Route]:
     """Return the routes of the push endpoints: WebSub callbacks and IndexNow pings."""
 
     async def verify(request: Request) -> Response:
-        told = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
-        return _hub_response(told)
+        reply = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
+        return _hub_response(reply)
 
     async def deliver(request: Request) -> Response:
         headers = request.headers
@@ -136,11 +136,14 @@ def _describe_hub_calls() -> JsonSchema:
         "413": schema.describe_text("The request body is too large."),
     }
     errors = schema.describe_errors("429", "503")
-    asked, sent = "Verify the intent of a subscription, for hubs (WebSub)", "Push a changed feed, for hubs (WebSub)"
+    verify_summary, sent = (
+        "Verify the intent of a subscription, for hubs (WebSub)",
+        "Push a changed feed, for hubs (WebSub)",
+    )
     body = {"required": True, "content": {"application/atom+xml": {"schema": schema.STRING}}}
     return {
         "get": schema.describe_operation(
-            "verify", asked, {**verified, **errors}, token, *hub_parameters, **schema.NO_KEY
+            "verify", verify_summary, {**verified, **errors}, token, *hub_parameters, **schema.NO_KEY
         ),
         "post": schema.describe_operation(
             "deliver", sent, {**delivered, **errors}, token, signature, requestBody=body, **schema.NO_KEY
@@ -157,19 +160,19 @@ def _accept_ping(push: PushService, ping: Ping | PingRejection, client: str) -> 
     return PushReply(ping.status, ping.message) if isinstance(ping, PingRejection) else push.accept_ping(ping, client)
 
 
-def _hub_response(told: PushReply) -> Response:
+def _hub_response(reply: PushReply) -> Response:
     """Return the push service's reply to a WebSub hub, its challenge or a word, always as plain text."""
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return PlainTextResponse(told.words, told.status, headers | _build_retry_header(told))
+    return PlainTextResponse(reply.words, reply.status, headers | _build_retry_header(reply))
 
 
-def _ping_response(told: PushReply) -> Response:
-    if told.status < 300:
-        return PlainTextResponse(told.words, told.status, {"cache-control": "no-store"})
+def _ping_response(reply: PushReply) -> Response:
+    if reply.status < 300:
+        return PlainTextResponse(reply.words, reply.status, {"cache-control": "no-store"})
     return error_response(
-        told.status, _ERROR_CODES.get(told.status, "refused"), told.words, None, _build_retry_header(told)
+        reply.status, _ERROR_CODES.get(reply.status, "refused"), reply.words, None, _build_retry_header(reply)
     )
 
 
-def _build_retry_header(told: PushReply) -> dict[str, str]:
-    return {"retry-after": str(told.wait_s)} if told.wait_s else {}
+def _build_retry_header(reply: PushReply) -> dict[str, str]:
+    return {"retry-after": str(reply.wait_s)} if reply.wait_s else {}

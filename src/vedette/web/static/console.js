@@ -5,9 +5,9 @@
     for (const each of document.querySelectorAll(".unscripted")) each.hidden = true;
     let stream = null;
     const show = (event) => {
-      const told = JSON.parse(event.data);
+      const numbers = JSON.parse(event.data);
       for (const each of document.querySelectorAll("[data-live]")) {
-        const text = told[each.dataset.live];
+        const text = numbers[each.dataset.live];
         if (text !== undefined && each.textContent !== text) each.textContent = text;
       }
     };
@@ -15,7 +15,7 @@
       if (stream || document.hidden) return;
       stream = new EventSource(place.dataset.stream);
       stream.onmessage = show;
-      // Whoever was signed out meanwhile is not asked again and again.
+      // A user who was signed out meanwhile is not asked again.
       stream.onerror = () => { if (stream && stream.readyState === EventSource.CLOSED) stream = null; };
     };
     const close = () => { stream?.close(); stream = null; };

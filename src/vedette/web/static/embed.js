@@ -4,9 +4,9 @@ if (script) {
   const origin = new URL(script.src).origin;
   const { site = "", label = "Search", placeholder = "" } = script.dataset;
   const make = (name, set, ...inside) => {
-    const made = Object.assign(document.createElement(name), set);
-    made.append(...inside);
-    return made;
+    const element = Object.assign(document.createElement(name), set);
+    element.append(...inside);
+    return element;
   };
 
   const field = make("input", { id: "q", name: "q", type: "search", autocomplete: "off", required: true, dir: "auto", maxLength: 1000, placeholder });
@@ -41,8 +41,8 @@ if (script) {
   script.replaceWith(box);
 
   offerSuggestions(field, async (typed, signal) => {
-    const asked = new URLSearchParams(site ? { q: typed, site } : { q: typed });
-    const answer = await fetch(origin + "/api/v1/instant?" + asked, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
+    const params = new URLSearchParams(site ? { q: typed, site } : { q: typed });
+    const answer = await fetch(origin + "/api/v1/instant?" + params, { signal, credentials: "omit", referrerPolicy: "no-referrer" });
     return answer.ok ? answer.json() : {};
   }, (page) => (/^https?:/i.test(page.url) ? page.url : ""), () => form.requestSubmit());
 }

@@ -8,13 +8,13 @@
   if (field) {
     const ask = async (typed, signal) => {
       const site = document.querySelector("select[name=site]")?.value || "";
-      const asked = new URLSearchParams(site ? { q: typed, site } : { q: typed });
-      const answer = await fetch("/api/v1/instant?" + asked, { signal });
+      const params = new URLSearchParams(site ? { q: typed, site } : { q: typed });
+      const answer = await fetch("/api/v1/instant?" + params, { signal });
       return answer.ok ? answer.json() : {};
     };
     const link = (page) => {
-      const made = form.hasAttribute("data-demo") && page.cached_url && /^[^/]*\/\/[^/]*\.test(\/|$)/.test(page.url);
-      return made ? page.cached_url : /^https?:/i.test(page.url) ? page.url : "";
+      const isDemo = form.hasAttribute("data-demo") && page.cached_url && /^[^/]*\/\/[^/]*\.test(\/|$)/.test(page.url);
+      return isDemo ? page.cached_url : /^https?:/i.test(page.url) ? page.url : "";
     };
     offerSuggestions(field, ask, link, () => form.requestSubmit());
     // What was not chosen need not stand in the address.

@@ -2,8 +2,8 @@
 {
   const list = document.querySelector("ol[data-slate]");
   const tell = (kind, page) => {
-    const said = JSON.stringify({ slate: list.dataset.slate, kind, page });
-    navigator.sendBeacon?.("/api/v1/events", said); // sent even while the page goes away
+    const body = JSON.stringify({ slate: list.dataset.slate, kind, page });
+    navigator.sendBeacon?.("/api/v1/events", body); // sent even while the page goes away
   };
   const see = () => {
     if (document.visibilityState !== "visible") return; // opened in the background, or rendered ahead

@@ -2,19 +2,19 @@
 // `ask(typed, signal)` promises { suggestions, results }; `link(result)` says where a result leads, if anywhere.
 function offerSuggestions(field, ask, link, submit) {
   const make = (name, className, ...inside) => {
-    const made = document.createElement(name);
-    made.className = className;
-    made.append(...inside); // never as markup
-    return made;
+    const element = document.createElement(name);
+    element.className = className;
+    element.append(...inside); // never as markup
+    return element;
   };
   const list = make("ul", "suggestions");
-  const said = make("span", "unseen");
+  const announcement = make("span", "unseen");
   list.id = field.id + "-suggestions";
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Suggestions and results");
   list.hidden = true;
-  said.setAttribute("role", "status");
-  field.after(list, said);
+  announcement.setAttribute("role", "status");
+  field.after(list, announcement);
   const state = { role: "combobox", "aria-autocomplete": "list", "aria-controls": list.id, "aria-expanded": "false" };
   for (const name in state) field.setAttribute(name, state[name]);
 
@@ -72,7 +72,7 @@ function offerSuggestions(field, ask, link, submit) {
     at = -1;
     list.hidden = !items.length;
     field.setAttribute("aria-expanded", String(!!items.length));
-    said.textContent = `${texts.length} suggestions, ${pages.length} results`;
+    announcement.textContent = `${texts.length} suggestions, ${pages.length} results`;
   };
 
   field.addEventListener("input", () => {

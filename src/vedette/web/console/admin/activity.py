@@ -54,10 +54,10 @@ class ActivityPage:
         except VedetteError as error:
             return self._not_undone(request, str(error), back)
 
-    def _not_undone(self, request: Request, said: str, back: str) -> Response:
+    def _not_undone(self, request: Request, message: str, back: str) -> Response:
         title = "Undo failed"
         return self.shell.render_page(
-            "undone.html", request, here="actions", title=title, status=422, said=said, back=back
+            "undone.html", request, here="actions", title=title, status=422, message=message, back=back
         )
 
 

@@ -155,8 +155,8 @@ class SessionGuard:
         return self._render_sign_in(request, place, 401, "This is not the operator's token.")
 
     def _refuse_attempts(self, request: Request, place: str, wait_s: int) -> Response:
-        said = f"Too many wrong tokens. Try again in {wait_s} s."
-        return self._render_sign_in(request, place, 429, said, {"retry-after": str(wait_s)})
+        message = f"Too many wrong tokens. Try again in {wait_s} s."
+        return self._render_sign_in(request, place, 429, message, {"retry-after": str(wait_s)})
 
     async def _open_session(self, request: Request, place: str) -> Response:
         """Sign the operator in: open a new console session and set its cookie.
@@ -201,11 +201,11 @@ class SessionGuard:
         request: Request,
         place: str | None = None,
         status: int = 200,
-        said: str = "",
+        message: str = "",
         headers: dict[str, str] | None = None,
     ) -> Response:
         wanted = safe_redirect(request.query_params.get("next", "")) if place is None else place
-        answer = render_page("console/signin.html", request, self._shell.branding, status, said=said, next=wanted)
+        answer = render_page("console/signin.html", request, self._shell.branding, status, message=message, next=wanted)
         answer.headers.update(headers or {})
         return answer
 

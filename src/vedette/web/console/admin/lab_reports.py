@@ -56,12 +56,12 @@ def _parse_number(text: str) -> float:
     return float(bare) if "." in bare or "e" in bare else int(bare)
 
 
-def build_table(told: ReportTable, key: str) -> Table[Row]:
+def build_table(report_table: ReportTable, key: str) -> Table[Row]:
     """Build the sortable console table for a lab report's table; number columns sort numerically."""
-    numbers = _find_number_columns(told)
+    numbers = _find_number_columns(report_table)
     columns = (
         Column(f"c{place}", _capitalize(title), _make_sort_key(place, is_number=numbers[place]), numbers[place])
-        for place, title in enumerate(told.columns)
+        for place, title in enumerate(report_table.columns)
     )
     return Table(tuple(columns), prefix=key, page_size=ROWS_PER_PAGE)
 
@@ -71,10 +71,10 @@ def _capitalize(title: str) -> str:
     return title if title[1:2] in {"", " "} else f"{title[0].upper()}{title[1:]}"
 
 
-def _find_number_columns(told: ReportTable) -> list[bool]:
+def _find_number_columns(report_table: ReportTable) -> list[bool]:
     found = []
-    for place in range(len(told.columns)):
-        texts = [row[place] for row in told.rows if row[place] not in EMPTY_CELLS]
+    for place in range(len(report_table.columns)):
+        texts = [row[place] for row in report_table.rows if row[place] not in EMPTY_CELLS]
         found.append(bool(texts) and all(parse_amount(text) for text in texts))
     return found
 
@@ -87,25 +87,29 @@ def _make_sort_key(place: int, *, is_number: bool) -> Callable[[Row], Cell]:
     return get_amount if is_number else lambda row: row[place]
 
 
-def export_csv(request: Request, told: ReportTable, table: Table[Row], name: str) -> Response:
+def export_csv(request: Request, report_table: ReportTable, table: Table[Row], name: str) -> Response:
     """Export the filtered and sorted rows of a lab report's table as CSV.
 
     An interval takes two more columns, and units are part of the column titles.
     """
-    whole = Table(table.columns, prefix=table.prefix, page_size=max(len(told.rows), 1))
-    rows = whole.paginate(request, told.rows).rows
-    columns = [column for place, each in enumerate(table.columns) for column in _expand_column(told, place, each)]
+    whole = Table(table.columns, prefix=table.prefix, page_size=max(len(report_table.rows), 1))
+    rows = whole.paginate(request, report_table.rows).rows
+    columns = [
+        column for place, each in enumerate(table.columns) for column in _expand_column(report_table, place, each)
+    ]
     titles = [title for title, _ in columns]
     return csv_response(name, titles, [[of(row) for _, of in columns] for row in rows])
 
 
-def _expand_column(told: ReportTable, place: int, column: Column[Row]) -> Iterator[tuple[str, Callable[[Row], Cell]]]:
+def _expand_column(
+    report_table: ReportTable, place: int, column: Column[Row]
+) -> Iterator[tuple[str, Callable[[Row], Cell]]]:
     """Split a lab report's column into CSV columns: number, interval bounds, and unit if rows differ in it."""
 
     def amount(row: Row) -> Amount:
         return parse_amount(row[place]) or Amount(0.0)
 
-    amounts = [amount(row) for row in told.rows] if column.is_number else []
+    amounts = [amount(row) for row in report_table.rows] if column.is_number else []
     units = [unit for unit in dict.fromkeys(each.unit for each in amounts) if unit]
     unit = f" ({units[0]})" if len(units) == 1 else ""
     yield f"{column.title}{unit}", column.get_cell
@@ -131,7 +135,7 @@ class _ReportSection(NamedTuple):
     """A lab report's table with its key in URLs and the part of it that is shown."""
 
     key: str
-    told: ReportTable
+    report_table: ReportTable
     table: Table[Row]
     seen: TablePage[Row]
 
@@ -160,12 +164,16 @@ class LabPages:
         name = request.path_params["name"]
         report = self.reports.load_report(name)
         if report is None:
-            said = next((line.problem for line in self.reports.list_reports() if line.name == name), "")
-            return self.shell.not_found_page(request, said=f"This report cannot be shown: {said}." if said else "")
-        shown = [_build_section(request, f"t{number}", told) for number, told in enumerate(report.tables, 1)]
+            problem = next((line.problem for line in self.reports.list_reports() if line.name == name), "")
+            return self.shell.not_found_page(
+                request, message=f"This report cannot be shown: {problem}." if problem else ""
+            )
+        shown = [
+            _build_section(request, f"t{number}", report_table) for number, report_table in enumerate(report.tables, 1)
+        ]
         for each in shown:
             if each.table.wants_csv(request):
-                return export_csv(request, each.told, each.table, f"{name}-{each.key}")
+                return export_csv(request, each.report_table, each.table, f"{name}-{each.key}")
         title = f"Lab: {report.title}"
         return self.shell.render_page(
             "report.html", request, here="lab", title=title, name=name, report=report, shown=shown
@@ -179,6 +187,6 @@ class LabPages:
         return Response(drawing, headers=PLOT_HEADERS, media_type="image/svg+xml")
 
 
-def _build_section(request: Request, key: str, told: ReportTable) -> _ReportSection:
-    table = build_table(told, key)
-    return _ReportSection(key, told, table, table.paginate(request, told.rows))
+def _build_section(request: Request, key: str, report_table: ReportTable) -> _ReportSection:
+    table = build_table(report_table, key)
+    return _ReportSection(key, report_table, table, table.paginate(request, report_table.rows))

@@ -34,10 +34,10 @@ def forecast_storage(storage: StorageStatus, growths: list[float | None]) -> Sto
     >>> forecast_storage(StorageStatus(free_bytes=1_100, min_free_bytes=100), [60.0, 40.0, None])
     StorageForecast(bytes_a_day=100.0, full_in_days=10.0)
     """
-    known = [growth for growth in growths if growth is not None]
-    if not known:
+    measured = [growth for growth in growths if growth is not None]
+    if not measured:
         return StorageForecast()
-    grows = sum(known)
+    grows = sum(measured)
     left = max(storage.free_bytes - storage.min_free_bytes, 0)
     days = left / grows if grows > 0 else MAX_OUTLOOK_DAYS
     return StorageForecast(grows, days if days < MAX_OUTLOOK_DAYS else None)

@@ -145,7 +145,7 @@ class AdsPage:
             ads=[(str(line.ad.id), f"{line.ad.id}, {line.ad.title}") for line in ads],
             chosen=str(number or ""),
             query=query,
-            told=self.ads.explain_ad(chosen.ad.id, query) if chosen else None,
+            explanation=self.ads.explain_ad(chosen.ad.id, query) if chosen else None,
             problems={},
         )
 

@@ -71,8 +71,8 @@ class AdForms:
         if not advertisers:
             return RedirectResponse(f"{PAGE_URL}/advertiser", 303)
         if row is None:
-            asked = request.query_params.get("advertiser", "")
-            owner = asked if asked in advertisers else advertisers[0]
+            advertiser = request.query_params.get("advertiser", "")
+            owner = advertiser if advertiser in advertisers else advertisers[0]
             return self._render(request, "campaign", {"name": name[:64], "advertiser": owner})
         typed = {**{field: str(getattr(row, field)) for field in _CAMPAIGN_FIELDS[1:]}, "known": row.name}
         return self._render(request, "campaign", typed)
@@ -108,8 +108,8 @@ class AdForms:
             return RedirectResponse(f"{PAGE_URL}/campaign", 303)
         if row is not None:
             return self._render(request, "ad", _fill_ad_form(row))
-        asked = request.query_params.get("campaign", "")
-        return self._render(request, "ad", {"campaign": asked if asked in names else names[0]})
+        campaign = request.query_params.get("campaign", "")
+        return self._render(request, "ad", {"campaign": campaign if campaign in names else names[0]})
 
     def save_ad(self, request: Request) -> Response:
         """Save the ad form: submit a new ad or edit one; it then waits to be approved."""

@@ -44,12 +44,12 @@ def describe_delivery(sent: SentMessage) -> str:
 
 ALERT_TABLE: Final = Table[AlertLine](
     (
-        Column("name", "Name", lambda kept: kept.watch.name),
-        Column("place", "Where", lambda kept: kept.watch.place or None),
-        Column("query", "Query", lambda kept: kept.watch.query or None),
-        Column("webhook", "Webhook", lambda kept: kept.watch.webhook or None),
-        Column("items", "New pages", lambda kept: kept.items, is_number=True),
-        Column("since", "Since", lambda kept: kept.watch.added_s, is_number=True),
+        Column("name", "Name", lambda alert: alert.watch.name),
+        Column("place", "Where", lambda alert: alert.watch.place or None),
+        Column("query", "Query", lambda alert: alert.watch.query or None),
+        Column("webhook", "Webhook", lambda alert: alert.watch.webhook or None),
+        Column("items", "New pages", lambda alert: alert.items, is_number=True),
+        Column("since", "Since", lambda alert: alert.watch.added_s, is_number=True),
     ),
     default_sort="name",
 )

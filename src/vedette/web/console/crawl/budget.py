@@ -76,32 +76,32 @@ class BudgetPage:
     def show(self, request: Request) -> Response:
         """Show how the fetch budget was spent in the chosen time range, or export a table as CSV."""
         over = parse_time_range(request)
-        told = self.monitoring.get_budget_report(get_table_days(over))
+        report = self.monitoring.get_budget_report(get_table_days(over))
         tables = (
-            (_KIND_TABLE, told.kinds, "budget-by-kind"),
-            (_SITE_TABLE, told.sites, "budget-by-site"),
-            (_DEFERRED_TABLE, told.held, "not-worth-the-price"),
+            (_KIND_TABLE, report.kinds, "budget-by-kind"),
+            (_SITE_TABLE, report.sites, "budget-by-site"),
+            (_DEFERRED_TABLE, report.held, "not-worth-the-price"),
         )
         if file := find_csv(request, *tables):
             return file
-        spent = self._compute_spending_per_s(over) if told.per_s else None
+        spent = self._compute_spending_per_s(over) if report.per_s else None
         return self.shell.render_page(
             "budget.html",
             request,
             here="budget",
             title="Budget",
-            told=told,
+            report=report,
             crawl=self.monitoring.get_crawl_status(),
             over=over,
             ways=build_range_links(request),
-            kinds=_KIND_TABLE.paginate(request, told.kinds),
-            sites=_SITE_TABLE.paginate(request, told.sites),
-            held=_DEFERRED_TABLE.paginate(request, told.held),
-            spent_share=spent / told.per_s if spent is not None and told.per_s else None,
+            kinds=_KIND_TABLE.paginate(request, report.kinds),
+            sites=_SITE_TABLE.paginate(request, report.sites),
+            held=_DEFERRED_TABLE.paginate(request, report.held),
+            spent_share=spent / report.per_s if spent is not None and report.per_s else None,
             spent_per_s=spent,
-            gain=sum(line.gain for line in told.kinds),
-            measured=sum(line.measured for line in told.kinds),
-            charts=self._build_charts(over, has_budget=told.per_s is not None) if told.fetches else [],
+            gain=sum(line.gain for line in report.kinds),
+            measured=sum(line.measured for line in report.kinds),
+            charts=self._build_charts(over, has_budget=report.per_s is not None) if report.fetches else [],
             kind_words=label_kind,
             site_words=label_site,
         )

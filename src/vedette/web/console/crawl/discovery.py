@@ -120,9 +120,11 @@ def describe_dates(spread: DelaySummary) -> str:
     if spread.known == spread.pages:
         return ""
     rest = ((spread.by_day, "only a date"), (spread.undated, "no date"))
-    told = ", ".join(f"{count} {'has' if count == 1 else 'have'} {words}" for count, words in rest if count)
+    reasons = ", ".join(f"{count} {'has' if count == 1 else 'have'} {words}" for count, words in rest if count)
     pages = "1 new page" if spread.pages == 1 else f"{spread.pages} new pages"
-    return f"{spread.known} of {pages} {'states its' if spread.known == 1 else 'state their'} publication time; {told}."
+    return (
+        f"{spread.known} of {pages} {'states its' if spread.known == 1 else 'state their'} publication time; {reasons}."
+    )
 
 
 PAGE_URL: Final = "/console/discovery"
@@ -201,13 +203,13 @@ class DiscoveryPage:
         pages = [page for page in found.pages if page.found_s >= now_s - over.span_s]
         delays = compute_medians(found.pages, now_s - over.span_s, now_s, get_bin_size(over)[0])
         counts = load_counts(self.monitoring, over, now_s, POLL_SERIES)
-        asked = request.query_params.get("csv")
-        if asked == "births":
+        csv = request.query_params.get("csv")
+        if csv == "births":
             return csv_response("births", ["discovery delay", "pages"], count_by_delay(pages))
-        if asked == "delays":
+        if csv == "delays":
             rows = [(stamp(at_s), delay_s) for at_s, delay_s in delays]
             return csv_response("delays", ["when", "median discovery delay, s"], rows)
-        if asked == "looks":
+        if csv == "looks":
             return counts.csv_response("polls", over)
         if file := find_csv(request, (SOURCE_TABLE, found.sources, "sources")):
             return file

@@ -29,7 +29,7 @@ class CalibrationRow(NamedTuple):
     """A tenth of the forecast probabilities in the calibration table: mean forecast, share changed, refreshes."""
 
     place: int
-    said: float
+    predicted: float
     found: float
     refreshes: float
 
@@ -42,7 +42,7 @@ class CalibrationRow(NamedTuple):
 CALIBRATION_TABLE: Table[CalibrationRow] = Table(
     (
         Column("chance", "Predicted", lambda row: row.name),
-        Column("said", "Mean prediction", lambda row: round(row.said, 4), is_number=True),
+        Column("said", "Mean prediction", lambda row: round(row.predicted, 4), is_number=True),
         Column("found", "Actually changed", lambda row: round(row.found, 4), is_number=True),
         Column("refreshes", "Refreshes", lambda row: round(row.refreshes, 1), is_number=True),
     ),
@@ -73,20 +73,20 @@ def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
     count = sum(line.refreshes for line in lines)
     if count < MIN_REFRESHES:
         return f"Too early to say: this needs {MIN_REFRESHES} recent refreshes, and there were {round(count)}."
-    said = sum(line.refreshes * line.said for line in lines) / count
+    predicted = sum(line.refreshes * line.predicted for line in lines) / count
     found = sum(line.refreshes * line.found for line in lines) / count
-    off = sum(line.refreshes * abs(line.found - line.said) for line in lines) / count
+    off = sum(line.refreshes * abs(line.found - line.predicted) for line in lines) / count
     off -= _estimate_deviation(lines, count)
-    told = f"{format_percent(said)} were predicted to have changed, and {format_percent(found)} had"
+    summary = f"{format_percent(predicted)} were predicted to have changed, and {format_percent(found)} had"
     if off <= WELL_CALIBRATED:
-        return f"Forecasts are accurate: {told}."
+        return f"Forecasts are accurate: {summary}."
     verdict = "are roughly right" if off <= ROUGHLY_CALIBRATED else "are not reliable yet"
-    return f"Forecasts {verdict}: {told}. {_describe_bias(found - said)}"
+    return f"Forecasts {verdict}: {summary}. {_describe_bias(found - predicted)}"
 
 
 def _estimate_deviation(lines: Sequence[CalibrationRow], count: float) -> float:
     """Estimate how far off perfectly calibrated forecasts may be: mean distance plus two deviations."""
-    spread = [line.refreshes * line.said * (1 - line.said) for line in lines]
+    spread = [line.refreshes * line.predicted * (1 - line.predicted) for line in lines]
     mean = sum(math.sqrt(2 / math.pi * each) for each in spread)
     return (mean + 2 * math.sqrt((1 - 2 / math.pi) * sum(spread))) / count
 
@@ -113,7 +113,7 @@ def render_reliability_diagram(tenths: Sequence[CalibrationBin]) -> Markup:
         '<desc id="reliability-desc">{}</desc>{}{}{}</svg>'
     ).format(
         CHART_HEIGHT,
-        " ".join(f"Predicted {format_percent(line.said)}, actual {format_percent(line.found)}." for line in lines),
+        " ".join(f"Predicted {format_percent(line.predicted)}, actual {format_percent(line.found)}." for line in lines),
         _draw_axes(),
         _draw_intervals(lines),
         Markup().join(_draw_dot(line, most) for line in lines),
@@ -134,7 +134,7 @@ def _draw_axes() -> Markup:
         (100, "end", format_percent(1.0)),
     )
     acrosses = Markup().join(across.format(x=x, y=BOTTOM + 20, anchor=anchor, words=words) for x, anchor, words in ends)
-    diagonal = Markup('<line class="as-said" x1="0" y1="{}" x2="100%" y2="{}"/>').format(BOTTOM, TOP)
+    diagonal = Markup('<line class="as-predicted" x1="0" y1="{}" x2="100%" y2="{}"/>').format(BOTTOM, TOP)
     return rules + ups + acrosses + diagonal
 
 
@@ -142,7 +142,9 @@ def _draw_intervals(lines: Sequence[CalibrationRow]) -> Markup:
     """Draw the 95% Wilson interval of each dot in the reliability diagram."""
     mark = Markup('<line class="whisker" x1="{x:.2f}%" x2="{x:.2f}%" y1="{low:.1f}" y2="{high:.1f}"/>')
     ends = ((line, *_compute_interval(line)) for line in lines)
-    return Markup().join(mark.format(x=100 * line.said, low=_to_y(low), high=_to_y(high)) for line, low, high in ends)
+    return Markup().join(
+        mark.format(x=100 * line.predicted, low=_to_y(low), high=_to_y(high)) for line, low, high in ends
+    )
 
 
 def _compute_interval(line: CalibrationRow) -> tuple[float, float]:
@@ -156,7 +158,7 @@ def _draw_dot(line: CalibrationRow, most: float) -> Markup:
     """Draw a dot of the reliability diagram, sized by its number of refreshes."""
     size = max(MIN_DOT, MAX_DOT * math.sqrt(line.refreshes / most))
     return Markup('<circle class="dot" cx="{:.2f}%" cy="{:.1f}" r="{:.1f}"/>').format(
-        100 * line.said, _to_y(line.found), size
+        100 * line.predicted, _to_y(line.found), size
     )
 
 

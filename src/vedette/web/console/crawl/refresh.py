@@ -108,11 +108,11 @@ class RefreshPage:
         )
 
     def _find_csv(self, request: Request, refresh: RefreshStatus) -> Response | None:
-        over, now_s, asked = parse_time_range(request), self.shell.now_s(), request.query_params.get("csv")
-        if asked == "won":
+        over, now_s, csv = parse_time_range(request), self.shell.now_s(), request.query_params.get("csv")
+        if csv == "won":
             rows = [(stamp(at_s), won) for at_s, won in load_gains(self.monitoring, over, now_s)]
             return csv_response("quality-won", ["when", f"quality gained {get_bin_size(over)[1]}"], rows)
-        if asked == "refreshes":
+        if csv == "refreshes":
             return load_counts(self.monitoring, over, now_s, REFRESH_SERIES).csv_response("refreshes", over)
         calibration = build_calibration_rows(refresh.calibration)
         tables = (CALIBRATION_TABLE, calibration, "calibration"), (_DUE_TABLE, refresh.soon, "due-next")

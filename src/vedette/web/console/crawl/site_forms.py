@@ -44,12 +44,12 @@ def describe_allowed(allowed: Sequence[str]) -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
-def check_secret(place: str, allowed: Sequence[str], kept: str = "") -> str:
+def check_secret(place: str, allowed: Sequence[str], current: str = "") -> str:
     """Return why a site form may not name this credentials location; empty if it may.
 
-    ``kept`` is the site's current location, which it may keep.
+    ``current`` is the site's current location, which it may keep.
     """
-    if place in {"", kept} or is_allowed(place, allowed):
+    if place in {"", current} or is_allowed(place, allowed):
         return ""
     ways = f"use {describe_allowed(allowed)}; " if allowed else ""
     return (
@@ -93,21 +93,21 @@ def fill_form(site: Site) -> FormValues:
     >>> typed["delay"], typed["exclude"], typed["sort_parameters"]
     ('2s', '/a/*\n/b/*', 'yes')
     """
-    told: dict[str, Any] = tomllib.loads(format_sites([(site, False)]))["site"][0]
-    lists = {name: "\n".join(told.get(name, getattr(site, name))) for name in _LINE_FIELDS}
+    settings: dict[str, Any] = tomllib.loads(format_sites([(site, False)]))["site"][0]
+    lists = {name: "\n".join(settings.get(name, getattr(site, name))) for name in _LINE_FIELDS}
     names = {name: ", ".join(getattr(site, name)) for name in _NAME_FIELDS}
     ticks = {name: "yes" if getattr(site, name) else "" for name in _CHECKBOX_FIELDS}
-    words = {name: str(told.get(name, "")) for name in _TEXT_FIELDS}
+    words = {name: str(settings.get(name, "")) for name in _TEXT_FIELDS}
     chosen = {"scope": site.scope, "change": site.change, "render": site.render, "ignore_robots": ""}
     return {"site": site.start, **lists, **names, **ticks, **words, **chosen}
 
 
 def parse_form(
-    form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _DEFAULT_SITE
+    form: Mapping[str, str], places: Sequence[str] = (), current: Site = _DEFAULT_SITE
 ) -> tuple[Site | None, dict[str, str]]:
     """Parse the site form into a site, or into None and the problem of each field.
 
-    ``places`` are the allowed credentials locations, besides that of the existing site ``kept``.
+    ``places`` are the allowed credentials locations, besides that of the existing site ``current``.
 
     >>> site, problems = parse_form({"site": "example.org", "delay": "soon"})
     >>> site is None, list(problems)
@@ -117,7 +117,7 @@ def parse_form(
     alone = {"site": (form.get("site", ""), dict[str, object]())}
     alone |= {name: (_EXAMPLE_SITE, {name: value}) for name, value in settings.items()}
     problems = {name: problem for name, tried in alone.items() if (problem := _find_problem(name, *tried))}
-    if refusal := check_secret(form.get("secrets", ""), places, kept.secrets):
+    if refusal := check_secret(form.get("secrets", ""), places, current.secrets):
         problems.setdefault("secrets", refusal)
     return (None, problems) if problems else (site_of_text(form["site"], settings), {})
 

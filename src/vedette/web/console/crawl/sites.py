@@ -119,67 +119,67 @@ class SitePages:
 
     def fetch_held(self, request: Request) -> Response:
         """Fetch the URLs of a site that are held back as traps: overrule that judgment for it."""
-        kept = self._find_site(request, read_form(request))
-        if kept is None:
+        stored = self._find_site(request, read_form(request))
+        if stored is None:
             return self._not_found(request)
-        wanted = tuple(name for name in get_args(Overrule) if name == "trap" or name in kept.site.overrule)
-        command = SetSite(kept.site.start, {"overrule": wanted}, f"overrule={','.join(wanted)}")
+        wanted = tuple(name for name in get_args(Overrule) if name == "trap" or name in stored.site.overrule)
+        command = SetSite(stored.site.start, {"overrule": wanted}, f"overrule={','.join(wanted)}")
         return self.shell.run_command(request, command, "/console/")
 
     def edit(self, request: Request) -> Response:
         """Show a site's settings form, or save the edited settings."""
         form = read_form(request)
-        kept = self._find_site(request, form)
-        if kept is None:
+        stored = self._find_site(request, form)
+        if stored is None:
             return self._not_found(request)
         if request.method != "POST":
-            return self._edit_form(request, kept, fill_form(kept.site))
-        typed = {**form, "site": kept.site.start}
-        site, problems = parse_form(typed, self.shell.access.serve.console_secrets, kept.site)
+            return self._edit_form(request, stored, fill_form(stored.site))
+        typed = {**form, "site": stored.site.start}
+        site, problems = parse_form(typed, self.shell.access.serve.console_secrets, stored.site)
         if site is None:
-            return self._edit_form(request, kept, typed, problems)
-        if kept.site.ignore_robots and not form.get("obey_robots"):
+            return self._edit_form(request, stored, typed, problems)
+        if stored.site.ignore_robots and not form.get("obey_robots"):
             site = replace(site, ignore_robots=True)
-        changes = diff_sites(kept.site, site)
+        changes = diff_sites(stored.site, site)
         if not changes:
             return RedirectResponse(PAGE_URL, 303)
-        command = SetSite(kept.site.start, changes, _describe_changes(typed, fill_form(kept.site)))
+        command = SetSite(stored.site.start, changes, _describe_changes(typed, fill_form(stored.site)))
         try:
             return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
-            return self._edit_form(request, kept, typed, {"form": sentence(str(error))})
+            return self._edit_form(request, stored, typed, {"form": sentence(str(error))})
 
     def remove(self, request: Request) -> Response:
         """Show what removing a site would delete, and remove it once its host name is typed."""
         form = read_form(request)
-        kept = self._find_site(request, form)
-        if kept is None:
+        stored = self._find_site(request, form)
+        if stored is None:
             return self._not_found(request)
         if request.method != "POST":
-            return self._remove_form(request, kept, form)
-        host = origin_of(kept.site.start).host
+            return self._remove_form(request, stored, form)
+        host = origin_of(stored.site.start).host
         if form.get("host", "").lower() != host:
-            return self._remove_form(request, kept, form, {"host": f"Type {host} to remove it."})
+            return self._remove_form(request, stored, form, {"host": f"Type {host} to remove it."})
         try:
-            command = RemoveSite(kept.site.start, with_pages=form.get("pages") == "go")
+            command = RemoveSite(stored.site.start, with_pages=form.get("pages") == "go")
             return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
-            return self._remove_form(request, kept, form, {"host": sentence(str(error))})
+            return self._remove_form(request, stored, form, {"host": sentence(str(error))})
 
     def _find_site(self, request: Request, form: FormValues) -> StoredSite | None:
         return self.sites.find_site(form.get("start") or request.query_params.get("site", ""))
 
     def _edit_form(
-        self, request: Request, kept: StoredSite, typed: FormValues, problems: Problems | None = None
+        self, request: Request, stored: StoredSite, typed: FormValues, problems: Problems | None = None
     ) -> Response:
         return self.shell.render_page(
             "site_edit.html",
             request,
             here="sites",
-            title=f"Settings of {origin_of(kept.site.start).host}",
-            kept=kept,
+            title=f"Settings of {origin_of(stored.site.start).host}",
+            stored=stored,
             typed=typed,
-            scopes=preview_scopes(kept.site),
+            scopes=preview_scopes(stored.site),
             listed_at=build_pages_url,
             owned=OWNERSHIP_PHRASE,
             places=describe_allowed(self.shell.access.serve.console_secrets),
@@ -187,17 +187,17 @@ class SitePages:
         )
 
     def _remove_form(
-        self, request: Request, kept: StoredSite, typed: FormValues, problems: Problems | None = None
+        self, request: Request, stored: StoredSite, typed: FormValues, problems: Problems | None = None
     ) -> Response:
-        host = origin_of(kept.site.start).host
+        host = origin_of(stored.site.start).host
         return self.shell.render_page(
             "site_remove.html",
             request,
             here="sites",
             title=f"Remove {host}",
-            kept=kept,
+            stored=stored,
             host=host,
-            leaving=self.sites.preview_removal(kept.site.start),
+            leaving=self.sites.preview_removal(stored.site.start),
             typed=typed,
             problems=problems or {},
         )
@@ -205,10 +205,10 @@ class SitePages:
     def _not_found(
         self,
         request: Request,
-        said: str = "This site does not exist. It may have been removed, or the name is misspelled.",
+        message: str = "This site does not exist. It may have been removed, or the name is misspelled.",
     ) -> Response:
         return self.shell.render_page(
-            "no_site.html", request, here="sites", title="Site not found", status=404, said=sentence(said)
+            "no_site.html", request, here="sites", title="Site not found", status=404, message=sentence(message)
         )
 
 

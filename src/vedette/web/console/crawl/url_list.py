@@ -44,8 +44,8 @@ def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str
     >>> build_pages_url("errors", "404"), build_pages_url(site="https://example.org/")
     ('/console/pages?what=errors&why=404', '/console/pages?site=https%3A%2F%2Fexample.org%2F')
     """
-    asked = {"site": site, "what": kind if kind != "all" else "", "why": why}
-    query = urlencode({name: value for name, value in asked.items() if value}, errors="replace")
+    params = {"site": site, "what": kind if kind != "all" else "", "why": why}
+    query = urlencode({name: value for name, value in params.items() if value}, errors="replace")
     return f"{PAGE_URL}?{query}" if query else PAGE_URL
 
 
@@ -60,8 +60,8 @@ class _ListQuery(NamedTuple):
 
     def build_url(self, **changes: str) -> str:
         """Build the URL of the URL list with some parameters changed, at its first page unless one is given."""
-        asked = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
-        return f"{PAGE_URL}?{urlencode({name: value for name, value in asked.items() if value}, errors='replace')}"
+        params = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
+        return f"{PAGE_URL}?{urlencode({name: value for name, value in params.items() if value}, errors='replace')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +82,33 @@ class UrlListPage:
 
     def show(self, request: Request, problems: Problems | None = None) -> Response:
         """Show a page of the URL list for the request's filters, or export all of its rows as CSV."""
-        asked = _parse_query(request)
-        kept = self.sites.find_site(asked.site) if asked.site else None
-        if asked.site and kept is None:
+        query = _parse_query(request)
+        stored = self.sites.find_site(query.site) if query.site else None
+        if query.site and stored is None:
             return self.shell.not_found_page(
-                request, said="This site does not exist. It may have been removed, or the name is misspelled."
+                request, message="This site does not exist. It may have been removed, or the name is misspelled."
             )
         is_file = bool(request.query_params.get("csv"))
-        which = UrlFilter(kept.site if kept else None, asked.kind, asked.why, asked.part)
-        seen = self.sites.list_urls(which, asked.after, MAX_CSV_ROWS if is_file else ROWS)
+        which = UrlFilter(stored.site if stored else None, query.kind, query.why, query.part)
+        seen = self.sites.list_urls(which, query.after, MAX_CSV_ROWS if is_file else ROWS)
         if is_file:
             return csv_response("pages", _TITLES, [_csv_row(row) for row in seen.rows])
-        start = asked.after if seen.start is None else seen.start
+        start = query.after if seen.start is None else seen.start
         return self.shell.render_page(
             "pages.html",
             request,
             here="sites",
             title="Pages",
-            choice=asked,
+            choice=query,
             seen=seen,
             first=start + 1,
             last=start + seen.scanned,
-            ways=[(KIND_LABELS[kind], asked.build_url(what=kind, why=""), kind == asked.kind) for kind in URL_KINDS],
-            words=KIND_LABELS[asked.kind],
-            more=asked.build_url(after=str(seen.after)) if seen.after is not None else "",
-            again=asked.build_url() if asked.after else "",
-            without_why=asked.build_url(why=""),
-            csv=asked.build_url(after=str(asked.after or ""), csv="1"),
+            ways=[(KIND_LABELS[kind], query.build_url(what=kind, why=""), kind == query.kind) for kind in URL_KINDS],
+            words=KIND_LABELS[query.kind],
+            more=query.build_url(after=str(seen.after)) if seen.after is not None else "",
+            again=query.build_url() if query.after else "",
+            without_why=query.build_url(why=""),
+            csv=query.build_url(after=str(query.after or ""), csv="1"),
             problems=problems or {},
         )
 

@@ -13,9 +13,9 @@ Facts = dict[str, Any]
 MAX_LENGTH = 400
 
 
-def describe_content(told: Facts) -> Iterator[Fact]:
+def describe_content(explanation: Facts) -> Iterator[Fact]:
     """Describe the parsed content of a page, for the Explain page."""
-    content, change = told["content"], told["change"]
+    content, change = explanation["content"], explanation["change"]
     if content is None:
         return
     language = f", {language_name(content['language'])}" if content["language"] else ""
@@ -25,7 +25,7 @@ def describe_content(told: Facts) -> Iterator[Fact]:
             yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
     if content["needs_script"]:
         yield Fact("JavaScript", "text or links are missing without it")
-    if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
+    if rendering := describe_rendering(explanation.get("rendering"), needs_script=content["needs_script"]):
         yield Fact("Rendering", rendering)
     if content["marks"]:
         yield Fact("Robots directives", truncate(", ".join(content["marks"])))
@@ -58,9 +58,9 @@ def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
     return f"{done}; {again if rendering['render'] else 'not ' + again}: {rendering['reason']}{seen}"
 
 
-def describe_copies(told: Facts) -> Iterator[Fact]:
+def describe_copies(explanation: Facts) -> Iterator[Fact]:
     """Describe a page's copies, which have the same content, for the Explain page."""
-    copies = told["copies"]
+    copies = explanation["copies"]
     if copies is None:
         return
     yield Fact("Pages with the same content", counted(copies["pages"], "page"))
@@ -72,14 +72,14 @@ def describe_copies(told: Facts) -> Iterator[Fact]:
         yield Fact("Copy", "", url)
 
 
-def describe_index(told: Facts) -> Iterator[Fact]:
+def describe_index(explanation: Facts) -> Iterator[Fact]:
     """Describe whether a page is indexed by its content, and the objections against it."""
-    for rule in told["hidden"]:
+    for rule in explanation["hidden"]:
         yield Fact("Hidden by your rule", str(Rule(rule["kind"], rule["query"], rule["value"])))
-    index = told["index"]
+    index = explanation["index"]
     if index is None:
         return
-    for_all = [rule for rule in told["hidden"] if not rule["query"]]
+    for_all = [rule for rule in explanation["hidden"] if not rule["query"]]
     yield Fact("Searchable", "yes" if index["would"] and not for_all else "no")
     for objection in index["objections"]:
         detail = f": {objection['detail']}" if objection["detail"] else ""
@@ -87,14 +87,14 @@ def describe_index(told: Facts) -> Iterator[Fact]:
         yield Fact("Problem", truncate(f"{objection['why']}{detail}{overruled}"))
 
 
-def describe_trap(told: Facts) -> Iterator[Fact]:
+def describe_trap(explanation: Facts) -> Iterator[Fact]:
     """Describe until when a URL is held back as a trap, or which copy is fetched instead."""
-    held, known = told["held"], told["known"]
+    held, state = explanation["held"], explanation["known"]
     if held is not None:
         yield Fact("Held back until", describe_hold_end(held))
         yield Fact("To fetch all of these", "add trap to “Overrule” in the site's settings")
-    elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
-        yield Fact("Instead", truncate(told["spared"]["rule"]), told["spared"]["instead"])
+    elif (state["why"] or "").startswith(Refusal.COPY) and explanation["spared"] is not None:
+        yield Fact("Instead", truncate(explanation["spared"]["rule"]), explanation["spared"]["instead"])
 
 
 def describe_hold_end(held: Facts) -> str:

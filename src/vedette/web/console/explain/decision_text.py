@@ -23,9 +23,9 @@ def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
 
     Nothing is yielded if a fixed rule decides.
 
-    >>> told = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
-    >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "changed main text"}
-    >>> [fact.words for fact in describe_refresh(told)][2:]
+    >>> facts = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
+    >>> facts |= {"refetched": True, "changed": False, "gain": None, "counts": "changed main text"}
+    >>> [fact.words for fact in describe_refresh(facts)][2:]
     ['0.7 now; fetched when it reaches the price, 0.8', 'found nothing new', 'changed main text']
     """
     if refresh is None:
@@ -74,10 +74,10 @@ def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
 
     Nothing is yielded if the URL was fetched already.
 
-    >>> told = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
-    >>> told |= {"price": 10.0, "by_links": 0.125}
-    >>> told |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
-    >>> [fact.words for fact in describe_first_fetch(told)]
+    >>> facts = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
+    >>> facts |= {"price": 10.0, "by_links": 0.125}
+    >>> facts |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
+    >>> [fact.words for fact in describe_first_fetch(facts)]
     ['0.5 of one search, 2 times the average for its folder or host', \
 '“low tide”, 12.5% of all searches, matched by its links', \
 '0.125 of one search', \
@@ -127,9 +127,9 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
 
     Nothing is yielded for a page that is no source.
 
-    >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
-    >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
-    >>> for fact in describe_polling(told):
+    >>> facts = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
+    >>> facts |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
+    >>> for fact in describe_polling(facts):
     ...     print(fact.words)
     about 12 per day (6 to 24), most at 8:00 and 9:00 UTC
     about 2.0 new pages if polled now
@@ -144,8 +144,8 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     yield Fact("Polls so far", _describe_polls(look))
     if look["alike"]:
         pairs = zip(look["alike"], look["alike_share"], strict=True)
-        said = ", ".join(f"{url} ({100 * share:.0f}% of its new links)" for url, share in pairs)
-        yield Fact("Overlaps with", said, url=look["alike"][0])
+        overlaps = ", ".join(f"{url} ({100 * share:.0f}% of its new links)" for url, share in pairs)
+        yield Fact("Overlaps with", overlaps, url=look["alike"][0])
     if look["watched"]:
         times = 1.0 + (ALERT_WEIGHT - 1.0) * look["watched"]
         part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f}%"
@@ -174,9 +174,9 @@ def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
 
     Nothing is yielded before the first search.
 
-    >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
-    >>> told |= {"likes": None, "looks": None, "expected": None, "tried": None}
-    >>> [fact.words for fact in describe_ranking(told)]
+    >>> facts = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
+    >>> facts |= {"likes": None, "looks": None, "expected": None, "tried": None}
+    >>> [fact.words for fact in describe_ranking(facts)]
     ['by relevance: 3 clicks are too few to learn from']
     """
     if ranking is None:
@@ -208,9 +208,9 @@ def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
 
     Its worth is described with the expected gain of the fetch.
 
-    >>> told = {"kind": "first", "cost": None}
-    >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
-    >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in describe_budget(told)]
+    >>> facts = {"kind": "first", "cost": None}
+    >>> facts |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
+    >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in describe_budget(facts)]
     ['a first fetch', '12 of 48 fetches today, 25%; reserved share 20%']
     """
     if budget is None:

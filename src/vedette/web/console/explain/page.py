@@ -30,11 +30,11 @@ class _FetchWait(NamedTuple):
     since_s: float
     reloads: int
 
-    def get_state(self, told: Facts) -> Literal["came", "ended", "waits", "long"]:
-        page, known = told["page"], told["known"]
+    def get_state(self, explanation: Facts) -> Literal["fetched", "ended", "waits", "long"]:
+        page, state = explanation["page"], explanation["known"]
         if page is not None and page["fetched_s"] > self.since_s:
-            return "came"
-        if known is not None and (known["ended_s"] or 0.0) > self.since_s:
+            return "fetched"
+        if state is not None and (state["ended_s"] or 0.0) > self.since_s:
             return "ended"
         return "waits" if self.reloads < MAX_RELOADS else "long"
 
@@ -61,7 +61,7 @@ class ExplainPage:
             url, since_s = parse_web_url(typed), self.shell.now_s()
             return self.shell.run_command(request, FetchNow((url,)), _FetchWait(since_s, 0).build_next_url(url))
         except VedetteError as error:
-            return self._render(request, typed, said=str(error))
+            return self._render(request, typed, message=str(error))
 
     def read_robots(self, request: Request) -> Response:
         """Fetch the robots.txt of the explained URL again."""
@@ -70,7 +70,7 @@ class ExplainPage:
             url = parse_web_url(typed)
             return self.shell.run_command(request, FetchNow((origin_of(url).robots_url,)), build_explain_url(url))
         except VedetteError as error:
-            return self._render(request, typed, said=str(error))
+            return self._render(request, typed, message=str(error))
 
     def hide(self, request: Request) -> Response:
         """Hide the explained page, everything below its path, or its whole domain from results."""
@@ -81,37 +81,37 @@ class ExplainPage:
             command = _build_hide_command(url, form.get("what", ""))
             return self.shell.run_command(request, command, build_explain_url(url))
         except VedetteError as error:
-            return self._render(request, typed, said=str(error))
+            return self._render(request, typed, message=str(error))
 
-    def _render(self, request: Request, typed: str, wait: _FetchWait | None = None, said: str = "") -> Response:
-        told, problems = Facts(), {"form": sentence(said)} if said else {}
+    def _render(self, request: Request, typed: str, wait: _FetchWait | None = None, message: str = "") -> Response:
+        explanation, problems = Facts(), {"form": sentence(message)} if message else {}
         try:
-            told = self.sites.explain_url(parse_web_url(typed)) if typed else {}
+            explanation = self.sites.explain_url(parse_web_url(typed)) if typed else {}
         except VedetteError as error:
             problems = {"url": sentence(str(error))}
-        state = wait.get_state(told) if wait and told else ""
+        state = wait.get_state(explanation) if wait and explanation else ""
         answer = self.shell.render_page(
             "explain.html",
             request,
             here="explain",
             title="Explain",
             typed=typed,
-            told=told,
-            verdict=describe_verdict(told) if told else "",
-            parts=build_sections(told) if told else [],
-            hideable=_find_hide_targets(told["known_as"]) if told else None,
-            may_fetch=bool(told) and _can_fetch(told),
+            explanation=explanation,
+            verdict=describe_verdict(explanation) if explanation else "",
+            parts=build_sections(explanation) if explanation else [],
+            hideable=_find_hide_targets(explanation["known_as"]) if explanation else None,
+            may_fetch=bool(explanation) and _can_fetch(explanation),
             state=state,
             problems=problems,
             rule_of=lambda rule: str(Rule(rule["kind"], rule["query"], rule["value"])),
         )
         if wait and state == "waits":
-            answer.headers["refresh"] = f"{RELOAD_S}; url={wait.build_next_url(told['url'])}"
+            answer.headers["refresh"] = f"{RELOAD_S}; url={wait.build_next_url(explanation['url'])}"
         return answer
 
 
-def _can_fetch(told: Facts) -> bool:
-    robots, site = told["robots"], told["site"]
+def _can_fetch(explanation: Facts) -> bool:
+    robots, site = explanation["robots"], explanation["site"]
     return site is not None and not site["paused"] and (robots["ignored"] or robots["verdict"] != "disallowed")
 
 
@@ -134,10 +134,10 @@ def _build_hide_command(url: str, what: str) -> Command:
 
 
 def _parse_wait(request: Request) -> _FetchWait | None:
-    asked = request.query_params
+    params = request.query_params
     try:
-        since_s = float(asked.get("since", "")[:40])
+        since_s = float(params.get("since", "")[:40])
     except ValueError:
         return None
-    reloads = parse_number(asked.get("looks", ""), digits=4)
+    reloads = parse_number(params.get("looks", ""), digits=4)
     return _FetchWait(since_s, MAX_RELOADS if reloads is None else reloads) if math.isfinite(since_s) else None

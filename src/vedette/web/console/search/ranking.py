@@ -72,12 +72,12 @@ def format_interval(arm: Arm) -> str:
     return f"{arm.quality:.2f} ({low:.2f} to {high:.2f})"
 
 
-def describe_verdict(told: RankingReport) -> str:
+def describe_verdict(report: RankingReport) -> str:
     """Describe whether learned ranking beats plain ranking, no more certain than the data are."""
-    if not told.is_enough or not math.isfinite(told.difference_give_or_take):
-        fewest = min(told.learned.people, told.plain.people)
+    if not report.is_enough or not math.isfinite(report.difference_give_or_take):
+        fewest = min(report.learned.people, report.plain.people)
         return f"Too early to say: each group needs clicks from {MIN_PEOPLE} visitors; the smaller one has {fewest}."
-    low, high = (told.difference + sign * told.difference_give_or_take for sign in (-1, 1))
+    low, high = (report.difference + sign * report.difference_give_or_take for sign in (-1, 1))
     ends = f"the difference is {low:+.2f} to {high:+.2f} (95% confidence interval)"
     if low > 0:
         return f"Clicks are worth more with learning: {ends}."
@@ -170,9 +170,9 @@ class RankingPage:
         """Show the state of ranking and exploration, or export the table of explored pages as CSV."""
         load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", lambda: None)
         found = load()
-        told = found or RankingReport()
+        report = found or RankingReport()
         machine = self.monitoring.get_runtime_settings()
-        lines = [ExploredLine(page, describe_outcome(page, told.general)) for page in told.promoted]
+        lines = [ExploredLine(page, describe_outcome(page, report.general)) for page in report.promoted]
         if file := find_csv(request, (_EXPLORED_TABLE, lines, "tried-pages")):
             return file
         return self.shell.render_page(
@@ -188,16 +188,16 @@ class RankingPage:
             meaning=machine.meaning,
             is_promotion_chosen=PROMOTION_SETTING in machine.chosen,
             promotions=[(name, name, words) for name, words in PROMOTION_DESCRIPTIONS.items()],
-            told=told,
-            was_told=found is not None,
-            is_guarded=told.guard.is_active(self.shell.now_s()),
-            verdict=describe_verdict(told),
-            arms=[("With learning", told.learned), ("Without", told.plain)],
+            report=report,
+            has_report=found is not None,
+            is_guarded=report.guard.is_active(self.shell.now_s()),
+            verdict=describe_verdict(report),
+            arms=[("With learning", report.learned), ("Without", report.plain)],
             seen=_EXPLORED_TABLE.paginate(request, lines),
             give_or_take=format_interval,
-            orders=[(ORDER_LABELS.get(order.name, order.name), order) for order in told.orders],
-            orders_verdict=describe_orders(told.orders),
+            orders=[(ORDER_LABELS.get(order.name, order.name), order) for order in report.orders],
+            orders_verdict=describe_orders(report.orders),
             estimated=format_estimate,
-            taken_off=[(round(looks), why) for why, looks in told.taken_off if round(looks)],
+            taken_off=[(round(looks), why) for why, looks in report.taken_off if round(looks)],
             fewest=int(MIN_EFFECTIVE),
         )

@@ -29,10 +29,10 @@ RULE_LABELS: Final = {
 _EXAMPLE_URL: Final = "https://example.org/"
 RULE_TABLE: Final = Table[StoredRule](
     (
-        Column("kind", "Rule", lambda kept: RULE_LABELS[kept.rule.kind]),
-        Column("query", "Query", lambda kept: kept.rule.query or None),
-        Column("value", "Applies to", lambda kept: kept.rule.value),
-        Column("since", "Since", lambda kept: kept.added_s, is_number=True),
+        Column("kind", "Rule", lambda stored: RULE_LABELS[stored.rule.kind]),
+        Column("query", "Query", lambda stored: stored.rule.query or None),
+        Column("value", "Applies to", lambda stored: stored.rule.value),
+        Column("since", "Since", lambda stored: stored.added_s, is_number=True),
     ),
     default_sort="-since",
 )

@@ -88,9 +88,9 @@ def load_counts(monitoring: Monitoring, over: TimeRange, now_s: float, series: t
     shares = dict(monitoring.load_series(series[1], since_s, MAX_SAMPLES))
     lost = [(at_s, value * shares.get(at_s, 0.0)) for at_s, value in sums]
     begun_s = sums[0][0] if sums else now_s
-    came, wasted = (compute_increments(each, HALF_LIFE_S) for each in (sums, lost))
-    every, nothing_new = (sum_by_bin(each, begun_s, now_s, get_bin_size(over)[0]) for each in (came, wasted))
-    return BinnedCounts(every, nothing_new, sum(amount for _, amount in came))
+    counts, wasted = (compute_increments(each, HALF_LIFE_S) for each in (sums, lost))
+    every, nothing_new = (sum_by_bin(each, begun_s, now_s, get_bin_size(over)[0]) for each in (counts, wasted))
+    return BinnedCounts(every, nothing_new, sum(amount for _, amount in counts))
 
 
 def render_binned_chart(

@@ -72,7 +72,11 @@ def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMe
     lines = build_calibration_rows(tenths)
     names = [f"{10 * line.place}-{10 * line.place + 10}" for line in lines]
     for name, words, values in (
-        ("forecast_said", "mean predicted probability of a change for refreshed pages", [line.said for line in lines]),
+        (
+            "forecast_said",
+            "mean predicted probability of a change for refreshed pages",
+            [line.predicted for line in lines],
+        ),
         ("forecast_found", "share of these pages that had changed", [line.found for line in lines]),
         ("forecast_refreshes", "number of these refreshes, decaying", [line.refreshes for line in lines]),
     ):
@@ -81,17 +85,17 @@ def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMe
         )
 
 
-def _collect_budget(told: BudgetReport) -> Iterable[CounterMetricFamily]:
+def _collect_budget(report: BudgetReport) -> Iterable[CounterMetricFamily]:
     """Collect metrics for the fetch budget chart: cost and results of each kind of fetch, of all time."""
     columns: dict[str, tuple[str, list[float]]] = {
-        "fetches": ("fetches", [line.fetches for line in told.ever]),
-        "seconds": ("connection time in seconds", [line.seconds for line in told.ever]),
-        "bytes": ("bytes downloaded", [line.bytes for line in told.ever]),
-        "gain": ("measured gain in search quality", [max(line.gain, 0.0) for line in told.ever]),
+        "fetches": ("fetches", [line.fetches for line in report.ever]),
+        "seconds": ("connection time in seconds", [line.seconds for line in report.ever]),
+        "bytes": ("bytes downloaded", [line.bytes for line in report.ever]),
+        "gain": ("measured gain in search quality", [max(line.gain, 0.0) for line in report.ever]),
     }
     for name, (words, values) in columns.items():
         family = CounterMetricFamily(f"vedette_budget_{name}", f"{words}, by purpose", labels=["kind"])
-        for line, value in zip(told.ever, values, strict=True):
+        for line, value in zip(report.ever, values, strict=True):
             family.add_metric([line.name], value)
         yield family
 
@@ -113,6 +117,6 @@ def _limit_reasons(counts: Mapping[str, float]) -> dict[str, float]:
         ((str(reason), float(amount)) for reason, amount in counts.items() if math.isfinite(amount)),
         key=lambda row: (-row[1], row[0]),
     )
-    kept = dict(row for row in largest[:MAX_REASONS] if len(row[0]) <= MAX_REASON)
-    rest = math.fsum(amount for reason, amount in largest if reason not in kept)
-    return kept | ({OTHER: kept.get(OTHER, 0.0) + rest} if rest else {})
+    top = dict(row for row in largest[:MAX_REASONS] if len(row[0]) <= MAX_REASON)
+    rest = math.fsum(amount for reason, amount in largest if reason not in top)
+    return top | ({OTHER: top.get(OTHER, 0.0) + rest} if rest else {})

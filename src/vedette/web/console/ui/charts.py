@@ -74,7 +74,7 @@ def _draw_legend(line: LineChart) -> Markup:
     if line.second is None:
         return Markup()
     return Markup(
-        '<p class="other-said"><span><svg class="sign" width="20" height="8" aria-hidden="true">'
+        '<p class="second-line"><span><svg class="sign" width="20" height="8" aria-hidden="true">'
         '<path class="line other" d="M0 4H20"/></svg> {}</span> <span class="n">{}</span></p>'
     ).format(line.second.title, _format_latest(_select_second(line), line.unit))
 
@@ -273,10 +273,10 @@ def render_stacked_bar(parts: Sequence[tuple[str, float]], unit: str, words: str
         wide = 100 * _compute_fraction(value, whole)
         pieces.append(Markup('<rect class="part-{}" x="{:.3f}" width="{:.3f}" height="8"/>').format(place, at, wide))
         at = min(at + wide, 100.0)
-    told = ", ".join(f"{name} {format_value(value, unit)}" for name, value in parts)
+    label = ", ".join(f"{name} {format_value(value, unit)}" for name, value in parts)
     return Markup(
         '<svg class="stack" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{}: {}">{}</svg>'
-    ).format(words, told, Markup().join(pieces))
+    ).format(words, label, Markup().join(pieces))
 
 
 def _compute_fraction(value: float, whole: float) -> float:

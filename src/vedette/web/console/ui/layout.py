@@ -76,7 +76,7 @@ class ConsoleShell:
     has_observers: Callable[[], bool] = bool
 
     def render_page(
-        self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
+        self, template: str, request: Request, *, here: str, title: str, status: int = 200, **values: object
     ) -> Response:
         """Render a console page in its layout; ``here`` is its navigation item.
 
@@ -93,17 +93,17 @@ class ConsoleShell:
             "problems": {},
             "gap": self.get_gap(),
             "explained_at": build_explain_url,
-            "said": format_value,
+            "amount": format_value,
             "per_cent": format_percent,
             "worth": format_worth,
         }
-        status = 422 if told.get("problems") else status
-        return render_page(f"console/{template}", request, self.branding, status, **{**shared, **told})
+        status = 422 if values.get("problems") else status
+        return render_page(f"console/{template}", request, self.branding, status, **{**shared, **values})
 
-    def not_found_page(self, request: Request, status: int = 404, said: str = "") -> Response:
+    def not_found_page(self, request: Request, status: int = 404, message: str = "") -> Response:
         """Render the console's "not found" page in its layout."""
-        words = said or "The address may be misspelled, or the page has been removed."
-        return self.render_page("missing.html", request, here="", title="Page not found", status=status, said=words)
+        words = message or "The address may be misspelled, or the page has been removed."
+        return self.render_page("missing.html", request, here="", title="Page not found", status=status, message=words)
 
     def run_command(self, request: Request, command: Command, back: str) -> Response:
         """Run an operator's command, then redirect to a console page that shows what was done.

@@ -76,11 +76,13 @@ class Table(Generic[Row]):
 
     def paginate(self, request: Request, rows: Sequence[Row]) -> TablePage[Row]:
         """Return the table's page of rows that the request's sort, filter and page parameters select."""
-        asked = request.query_params
-        found = self._filter_rows(rows, self._get_filter_text(asked))
-        page = min(_parse_page(asked.get(self._prefix_parameter("page"), "")), max(0, len(found) - 1) // self.page_size)
-        way = _PageUrl(get_path(request), asked)
-        column, order = self._parse_sort(asked)
+        params = request.query_params
+        found = self._filter_rows(rows, self._get_filter_text(params))
+        page = min(
+            _parse_page(params.get(self._prefix_parameter("page"), "")), max(0, len(found) - 1) // self.page_size
+        )
+        way = _PageUrl(get_path(request), params)
+        column, order = self._parse_sort(params)
         start, end = page * self.page_size, (page + 1) * self.page_size
         return TablePage(
             rows=_sort_rows(found, column, order)[start:end],
@@ -88,7 +90,7 @@ class Table(Generic[Row]):
             total=len(found),
             all=len(rows),
             first=start,
-            typed=self._get_filter_text(asked),
+            typed=self._get_filter_text(params),
             fields=way.list_hidden_fields(self._prefix_parameter("filter"), self._prefix_parameter("page")),
             action=way.path,
             before=way.with_changes({self._prefix_parameter("page"): str(page)}) if page else "",
@@ -110,8 +112,8 @@ class Table(Generic[Row]):
     def _prefix_parameter(self, parameter: str) -> str:
         return f"{self.prefix}-{parameter}" if self.prefix else parameter
 
-    def _get_filter_text(self, asked: QueryParams) -> str:
-        return asked.get(self._prefix_parameter("filter"), "")[:MAX_FILTER_LENGTH].strip()
+    def _get_filter_text(self, params: QueryParams) -> str:
+        return params.get(self._prefix_parameter("filter"), "")[:MAX_FILTER_LENGTH].strip()
 
     def _filter_rows(self, rows: Sequence[Row], typed: str) -> Sequence[Row]:
         """Return the table rows in which some cell contains the filter text."""
@@ -121,8 +123,8 @@ class Table(Generic[Row]):
         texts = [each for each in self.columns if not each.is_number]
         return [row for row in rows if any(wanted in str(each.get_cell(row) or "").casefold() for each in texts)]
 
-    def _parse_sort(self, asked: QueryParams) -> tuple[Column[Row] | None, int]:
-        typed = asked.get(self._prefix_parameter("sort"), "") or self.default_sort
+    def _parse_sort(self, params: QueryParams) -> tuple[Column[Row] | None, int]:
+        typed = params.get(self._prefix_parameter("sort"), "") or self.default_sort
         order = -1 if typed.startswith("-") else 1
         return next((each for each in self.columns if each.name == typed.removeprefix("-")), None), order
 
@@ -141,8 +143,8 @@ class _PageUrl(NamedTuple):
     params: QueryParams
 
     def with_changes(self, changes: dict[str, str]) -> str:
-        kept = {name: value for name, value in self.params.items() if name not in {"done", "csv"}}
-        query = urlencode({name: value for name, value in {**kept, **changes}.items() if value}, errors="replace")
+        params = {name: value for name, value in self.params.items() if name not in {"done", "csv"}}
+        query = urlencode({name: value for name, value in {**params, **changes}.items() if value}, errors="replace")
         return f"{self.path}?{query}" if query else self.path
 
     def list_hidden_fields(self, *without: str) -> tuple[tuple[str, str], ...]:

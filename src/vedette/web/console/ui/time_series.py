@@ -97,12 +97,12 @@ def build_range_links(request: Request) -> list[RangeLink]:
 def render_series(monitoring: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
     """Draw a monitoring time series as a line chart, with a second series of the same unit if one is named."""
     words, unit = SERIES[name]
-    asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
+    params = {"name": name, "over": over.name, **({"other": other} if other else {})}
     since_s = now_s - over.span_s
     points = monitoring.load_series(name, since_s, CHART_POINTS)
     others = monitoring.load_series(other, since_s, CHART_POINTS) if other else []
     beside = SecondLine(SERIES_TITLES[other], others) if other else None
-    begin_s, csv = _find_axis_start_s(points, over, now_s), f"/console/series.csv?{urlencode(asked)}"
+    begin_s, csv = _find_axis_start_s(points, over, now_s), f"/console/series.csv?{urlencode(params)}"
     return render_line_chart(LineChart(name, SERIES_TITLES[name], words, unit, points, begin_s, now_s, csv, beside))
 
 
@@ -155,7 +155,7 @@ class SeriesExport:
         """Export a time series as CSV, with an optional second one; cells without a measurement are empty."""
         names = [request.query_params.get(key, "") for key in ("name", "other")]
         if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
-            return self.shell.not_found_page(request, said="There is no time series with this name.")
+            return self.shell.not_found_page(request, message="There is no time series with this name.")
         names = [name for name in names if name]
         since_s = self.shell.now_s() - parse_time_range(request).span_s
         points, *others = (self.monitoring.load_series(name, since_s, MAX_CSV_ROWS) for name in names)
