@@ -173,6 +173,6 @@ def _to_json(values: Sequence[object]) -> str:
 
 
 def _parse_ad(row: Sequence[Any]) -> AdRow:
-    kept = AdRow(*row)
+    ad = AdRow(*row)
     targets = tuple(AdTarget(*target) for target in json.loads(row[5]))
-    return kept._replace(targets=targets, negatives=tuple(json.loads(row[6])))
+    return ad._replace(targets=targets, negatives=tuple(json.loads(row[6])))

@@ -190,25 +190,25 @@ class Ledger(ABC):
         """Begin a transaction, alone among all writers."""
 
     def record_impressions(
-        self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
+        self, offered: Sequence[ImpressionOffer], query: AdQuery, rules: ClickRules = DEFAULT_RULES
     ) -> list[AdImpression]:
         """Record a query in the ad ledger, hold the cost of its impressions, and return those within budget."""
         with self._transaction() as db:
-            self._release_expired(asked.at_s, rules.max_delay_s)
-            db.execute("DELETE FROM quota WHERE day < ?", ((asked.day - timedelta(days=1)).isoformat(),))
-            for phrase in asked.phrases:
-                if self._count_visitor(asked, f"phrase {phrase}", rules):
+            self._release_expired(query.at_s, rules.max_delay_s)
+            db.execute("DELETE FROM quota WHERE day < ?", ((query.day - timedelta(days=1)).isoformat(),))
+            for phrase in query.phrases:
+                if self._count_visitor(query, f"phrase {phrase}", rules):
                     sql = f"INSERT INTO asked VALUES (?, ?, ?, 1) {_count_again('asked', 'day, hour, phrase')}"  # noqa: S608 - our columns
-                    db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
+                    db.execute(sql, (query.day.isoformat(), query.hour, phrase))
                     sql = f"INSERT INTO phrase VALUES (?, 1) {_count_again('phrase', 'phrase')}"  # noqa: S608 - our columns
                     db.execute(sql, (phrase,))
-            found = [(one, self._hold(one, asked, rules)) for one in offered]
+            found = [(one, self._hold(one, query, rules)) for one in offered]
             lost = [
                 LostImpression(one.impression.ad, one.impression.phrase, one.impression.payer, "budget")
                 for one, held in found
                 if held is None
             ]
-            self._count_lost(asked.day, (*asked.lost, *lost))
+            self._count_lost(query.day, (*query.lost, *lost))
         return [held for _, held in found if held is not None]
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
@@ -238,11 +238,11 @@ class Ledger(ABC):
         with self._transaction() as db:
             return _find_impression(db, token)
 
-    def _hold(self, offered: ImpressionOffer, asked: AdQuery, rules: ClickRules) -> AdImpression | None:
+    def _hold(self, offered: ImpressionOffer, query: AdQuery, rules: ClickRules) -> AdImpression | None:
         showing = offered.impression
-        if known := _find_impression(self._db, showing.token):
-            return known  # nothing is held twice
-        counted = self._count_visitor(asked, f"campaign {showing.payer}", rules)
+        if existing := _find_impression(self._db, showing.token):
+            return existing  # nothing is held twice
+        counted = self._count_visitor(query, f"campaign {showing.payer}", rules)
         lines = self._read_lines(offered.budget, showing)
         held = compute_hold(offered, lines, counted=counted)
         if held is None:
@@ -261,13 +261,13 @@ class Ledger(ABC):
             self._db.execute(_LEARNED, (showing.ad, showing.phrase, views))
         return showing
 
-    def _count_visitor(self, asked: AdQuery, topic: str, rules: ClickRules) -> bool:
+    def _count_visitor(self, query: AdQuery, topic: str, rules: ClickRules) -> bool:
         """Count a visitor's search or impression; return whether it is within the limits of one address."""
-        if not asked.visitor:
+        if not query.visitor:
             return True
         again = _count_again("quota", "day, mark, topic")
         sql = f"INSERT INTO quota VALUES (?, ?, ?, 1) {again} RETURNING times"  # noqa: S608 - our columns
-        (times,) = self._db.execute(sql, (asked.day.isoformat(), asked.visitor, topic)).fetchone()
+        (times,) = self._db.execute(sql, (query.day.isoformat(), query.visitor, topic)).fetchone()
         return bool(times <= rules.max_showings)
 
     def _read_clicks(self, showing: AdImpression) -> list[PastClick]:
@@ -398,9 +398,9 @@ class LedgerStore(SqliteStore, Ledger):
 def verify_balances(db: SqlConnection, repair_hint: str) -> None:
     """Check that the balances of a ledger follow from its entries; raise ``StoreCorrupt`` if not."""
     added = sum_balances(load_entries(db))
-    kept = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _load_balances(db)}
-    if added != kept:
-        wrong = next(key for key in (*added, *kept) if added.get(key) != kept.get(key))
+    stored = {(payer, date.fromisoformat(day)): balance for payer, day, balance in _load_balances(db)}
+    if added != stored:
+        wrong = next(key for key in (*added, *stored) if added.get(key) != stored.get(key))
         raise StoreCorrupt(
             f"the ledger's balance of {wrong[0]} on {wrong[1]} does not match its entries: {repair_hint}"
         )
@@ -430,11 +430,11 @@ def _find_impression(db: SqlConnection, token: str) -> AdImpression | None:
 
 def impression_from_row(row: Sequence[object]) -> AdImpression:
     """Build an ad impression from a ledger row of ``IMPRESSION_COLUMNS``."""
-    made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
-    return made._replace(
-        day=date.fromisoformat(str(made.day)),
-        price=Decimal(str(made.price)),
-        held=Decimal(str(made.held)),
-        counted=bool(made.counted),
-        charged=Decimal(str(made.charged)),
+    impression = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
+    return impression._replace(
+        day=date.fromisoformat(str(impression.day)),
+        price=Decimal(str(impression.price)),
+        held=Decimal(str(impression.held)),
+        counted=bool(impression.counted),
+        charged=Decimal(str(impression.charged)),
     )

@@ -229,12 +229,12 @@ class AlertStore(SqliteStore):
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
         return [NewPage(*row) for row in self._query(sql, most)]
 
-    def publish(self, told: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
+    def publish(self, items: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
         """Publish new pages as alert items, in this order; drop the pages that are gone, by fingerprint."""
         with self._transaction() as db:
             first: dict[str, int] = {}
             last: dict[str, int] = {}
-            for one in told:
+            for one in items:
                 if not db.execute("DELETE FROM fresh WHERE print = ?", (one.print,)).rowcount:
                     continue  # another notifier published it
                 seq = db.execute(
@@ -293,8 +293,8 @@ class AlertStore(SqliteStore):
     def prune(self, now_s: float, wall_s: float) -> None:
         """Delete old alert items and those beyond the limits; keep undelivered ones."""
         with self._transaction() as db:
-            kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
-            (needed,) = db.execute(kept).fetchone()
+            sql = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
+            (needed,) = db.execute(sql).fetchone()
             row = db.execute("SELECT seq FROM item ORDER BY seq DESC LIMIT 1 OFFSET ?", (MAX_ITEMS,)).fetchone()
             (old,) = db.execute(
                 "SELECT coalesce(max(seq), 0) FROM item WHERE told_s < ?", (now_s - RETENTION_S,)

@@ -82,28 +82,28 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
 
 def _keep_old_state(folder: Path, number: int) -> str:
     """Copy the state of an older format before it is upgraded; return what happened, in one line."""
-    kept, copy = folder / f"state-format-{number}.db", folder / "state.copy.db"
-    if not kept.exists():
+    saved, copy = folder / f"state-format-{number}.db", folder / "state.copy.db"
+    if not saved.exists():
         copy.unlink(missing_ok=True)
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("VACUUM INTO ?", (str(copy),))
-        copy.rename(kept)
+        copy.rename(saved)
         sync_folder(folder)
-    return f"{folder} had format {number} and was upgraded (the old state is in {kept.name}, which you can delete)"
+    return f"{folder} had format {number} and was upgraded (the old state is in {saved.name}, which you can delete)"
 
 
 def migrate_format_1(folder: Path) -> str:
     """Migrate a data folder from format 1 to 2; return what happened, in one line."""
-    old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
-    if old.exists() and not kept.exists():
+    old, saved, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
+    if old.exists() and not saved.exists():
         _build_format_2(folder, old, new)
-        old.rename(kept)
+        old.rename(saved)
     if new.exists():
         new.rename(old)
     write_format(folder, 2)
     return (
         f"{folder} had format 1 and was upgraded; add its sites again, because format 1 did not store them "
-        f"(the old state is in {kept.name}, which you can delete)"
+        f"(the old state is in {saved.name}, which you can delete)"
     )
 
 
@@ -172,8 +172,8 @@ class _Migration:
         while batch := rows.fetchmany(_BATCH):
             ids, names, depths, _, _ = zip(*batch, strict=True)
             hosts = urls.intern_hosts([origin_of(url).host for url in names])
-            told = LinkBatch(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
-            if urls.add(told, self.known_by_s).tolist() != list(ids):
+            links = LinkBatch(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
+            if urls.add(links, self.known_by_s).tolist() != list(ids):
                 raise StoreCorrupt("the URLs of this folder of format 1 are not numbered in order: restore a backup")
             self._move_fates(batch)
 

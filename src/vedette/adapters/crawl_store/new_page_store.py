@@ -77,9 +77,9 @@ class NewPageStore:
         """Return the publication dates that feeds and sitemaps gave for new pages; call it when they are reported."""
         return dict(self._db.execute(_BIRTHS, (json.dumps(list(ids)),))) if ids else {}
 
-    def save_births(self, said: Sequence[ChangeSignal]) -> None:
+    def save_births(self, births: Sequence[ChangeSignal]) -> None:
         """Save the publication dates of discovered new pages; the first one counts, other URLs are ignored."""
-        self._db.executemany(_SAVE_BIRTH, said)
+        self._db.executemany(_SAVE_BIRTH, births)
 
     def get_first_crawls(self) -> Sequence[FirstCrawl]:
         """Return the stored state of the first crawl of each host."""

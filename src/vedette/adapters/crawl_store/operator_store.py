@@ -87,8 +87,8 @@ class OperatorStore:
 
     def save_answer(self, id_: str, answer: Mapping[str, object], wall_s: float) -> None:
         """Save the answer to a command by the command's id; those of the last minutes are kept."""
-        kept = {name: row for name, row in self._load_answers().items() if abs(wall_s - row[0]) < KEEP_ANSWERS_S}
-        rows = list({**kept, id_: (wall_s, dict(answer))}.items())[-MAX_ANSWERS:]
+        answers = {name: row for name, row in self._load_answers().items() if abs(wall_s - row[0]) < KEEP_ANSWERS_S}
+        rows = list({**answers, id_: (wall_s, dict(answer))}.items())[-MAX_ANSWERS:]
         self.set_value(ANSWERS_KEY, json.dumps(dict(rows)))
 
     def find_answer(self, id_: str) -> dict[str, object] | None:

@@ -205,9 +205,9 @@ class StateReader:
         index, traps, counts = SiteIndex(sites), TrapDetector(), Counter[tuple[str, bool]]()
         for host, place, count in self.store.count_held():
             name, pattern, *_ = place.split(" ")
-            kept = self.find_yield(name) if name not in traps.hosts else None
-            if kept is not None:
-                traps.from_json(name, json.loads(kept))
+            host_yield = self.find_yield(name) if name not in traps.hosts else None
+            if host_yield is not None:
+                traps.from_json(name, json.loads(host_yield))
             owner = next(iter(index.find_by_host(host)), None)
             counts[owner.start if owner else "", traps.judge_pattern(name, pattern, is_idle=True) is PERMIT] += count
         starts = dict.fromkeys(start for start, _ in counts)
@@ -217,9 +217,9 @@ class StateReader:
     def judge_held(self, place: str) -> Verdict:
         """Judge again whether URLs that wait for a host and pattern are a trap, once nothing else is queued."""
         name, pattern, *_ = place.split(" ")
-        traps, kept = TrapDetector(), self.find_yield(name)
-        if kept is not None:
-            traps.from_json(name, json.loads(kept))
+        traps, host_yield = TrapDetector(), self.find_yield(name)
+        if host_yield is not None:
+            traps.from_json(name, json.loads(host_yield))
         return traps.judge_pattern(name, pattern, is_idle=True)
 
     def count_content(self) -> ContentCounts:
@@ -302,10 +302,10 @@ class StateReader:
         Only the location of a URL counts; the site's patterns do not matter. Each table is read once, however many
         sites there are.
         """
-        known, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
+        url_counts, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
         counts = {site.start: SiteCount(0, 0) for site in sites}
         index = SiteIndex(sites)
-        for host, urls in known.items():
+        for host, urls in url_counts.items():
             for site in index.find_by_host(host):
                 if site.scope != "prefix":
                     before = counts[site.start]

@@ -143,5 +143,5 @@ class RefreshStore(SearchStore):
 
 
 def _page_from_row(row: Sequence[Any]) -> KnownPage:
-    url, kept, page = row[0], row[1 : 1 + _KEPT_COUNT], row[1 + _KEPT_COUNT :]
-    return KnownPage(url, page_from_row(page), RefreshState(*kept))
+    url, state, page = row[0], row[1 : 1 + _KEPT_COUNT], row[1 + _KEPT_COUNT :]
+    return KnownPage(url, page_from_row(page), RefreshState(*state))

@@ -140,7 +140,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """Save the latest responses of pages, each with its links; None keeps the stored links."""
         unchanged = json.dumps([page.id for page, links in pages if links is None])
-        kept = dict(
+        anchors = dict(
             self._db.execute("SELECT id, links FROM page WHERE id IN (SELECT value FROM json_each(?))", (unchanged,))
         )
         rows = [
@@ -152,7 +152,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
                     *(page.place or (None, None, None)),
                     *page[15:],
                 ),
-                _pack_anchors(*links) if links is not None else kept.get(page.id) or _pack_anchors((), ()),
+                _pack_anchors(*links) if links is not None else anchors.get(page.id) or _pack_anchors((), ()),
             )
             for page, links in pages
         ]
@@ -312,8 +312,8 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
 
     def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
         """Delete the notes of URLs from the crawl store, and with ``pages`` everything stored about them."""
-        notes, kept = ("note", "held"), ("page", "content", "refresh", "hint")
-        tables = [*((table, "url_id") for table in notes), *((table, "id") for table in kept if pages)]
+        notes, page_tables = ("note", "held"), ("page", "content", "refresh", "hint")
+        tables = [*((table, "url_id") for table in notes), *((table, "id") for table in page_tables if pages)]
         for table, key in [*tables, *([("retry", "url_id")] if pages else [])]:
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))

@@ -141,32 +141,32 @@ class UrlList:
 
     def read_page(self, which: UrlFilter, after: int, most: int, patience_s: float = TIME_LIMIT_S) -> UrlPage:
         """Read at most ``most`` rows of the URL list after an id; fewer, perhaps none, if matches are rare."""
-        (known,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
+        (last_id,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
         rows: list[ListedUrl] = []
         place, end_s = max(after, 0), time.monotonic() + patience_s
-        for found, reached in self._scan_batches(which, place, known, most):
+        for found, reached in self._scan_batches(which, place, last_id, most):
             rows += found
             place = reached
             if len(rows) >= most or time.monotonic() > end_s:
                 break
         looked_at = max(place - max(after, 0), 0)
-        return UrlPage(tuple(rows), place if place < known else None, looked_at, known)
+        return UrlPage(tuple(rows), place if place < last_id else None, looked_at, last_id)
 
     def _scan_batches(
-        self, which: UrlFilter, after: int, known: int, most: int
+        self, which: UrlFilter, after: int, last_id: int, most: int
     ) -> Iterator[tuple[list[ListedUrl], int]]:
         """Yield the URL list rows of each batch, and up to which URL it was scanned."""
         sql = _ROWS.format(_CONDITIONS[which.kind])
-        asked: dict[str, object] = {
+        params: dict[str, object] = {
             "why": which.why,
             "part": which.part,
             "refusals": _REFUSALS,
             **self._build_site_condition(which),
         }
         left = most
-        while after < known and left:
-            until = min(after + BATCH_URLS, known)
-            values = asked | {"after": after, "until": until, "most": left}
+        while after < last_id and left:
+            until = min(after + BATCH_URLS, last_id)
+            values = params | {"after": after, "until": until, "most": left}
             found = [ListedUrl._make(row) for row in self._db.execute(sql, values)]
             left -= len(found)
             after = until if left else found[-1].id

@@ -163,21 +163,21 @@ def _start_process(command: Sequence[str], line: socket.socket) -> subprocess.Po
     )
 
 
-def _parse_reply(said: bytearray, limits: DocumentLimits) -> DocumentText | DocumentFailure | None:
+def _parse_reply(reply: bytearray, limits: DocumentLimits) -> DocumentText | DocumentFailure | None:
     """Parse a child process's reply as far as it is there; one that exceeds the limits is a failure."""
-    if len(said) < REPLY.size:
+    if len(reply) < REPLY.size:
         return None
-    verdict, kind, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
+    verdict, kind, pages, title_bytes, text_bytes = REPLY.unpack_from(reply)
     most_bytes = _MAX_BYTES_PER_CHARACTER * limits.characters
     if kind >= len(KINDS) or title_bytes > _MAX_BYTES_PER_CHARACTER * MAX_TITLE_LENGTH or text_bytes > most_bytes:
         return DocumentFailure(DocumentFailureReason.CRASH)
     text_from = REPLY.size + title_bytes
     text_to = text_from + text_bytes
-    if len(said) != text_to:
-        return None if len(said) < text_to else DocumentFailure(DocumentFailureReason.CRASH)
-    title = said[REPLY.size : text_from].decode("utf-8", "replace")
+    if len(reply) != text_to:
+        return None if len(reply) < text_to else DocumentFailure(DocumentFailureReason.CRASH)
+    title = reply[REPLY.size : text_from].decode("utf-8", "replace")
     if verdict in {Verdict.TEXT, Verdict.CUT}:
-        text = said[text_from:text_to].decode("utf-8", "replace")
+        text = reply[text_from:text_to].decode("utf-8", "replace")
         return DocumentText(title, text, pages, KINDS[kind])
     return DocumentFailure(_REASONS.get(verdict, DocumentFailureReason.CRASH), title, KINDS[kind])
 

@@ -126,9 +126,9 @@ def get_day_salt(folder: Path, day: str) -> bytes:
 
 def delete_old_salts(folder: Path, day: str) -> None:
     """Delete the salts of visitor hashes of all days but this one and the next, which a server may use already."""
-    kept = (_SALT + day, _SALT + str(date.fromisoformat(day) + timedelta(1)))
+    prefixes = (_SALT + day, _SALT + str(date.fromisoformat(day) + timedelta(1)))
     for path in (folder / LOG_DIR).glob(f"{_SALT}*"):
-        if not path.name.startswith(kept):
+        if not path.name.startswith(prefixes):
             path.unlink(missing_ok=True)
 
 

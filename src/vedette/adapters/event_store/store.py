@@ -123,16 +123,16 @@ class LogIngester:
             return
         self.slates += 1
         doubt = slate.filter_reason or self._check_visitor_rate(slate.visitor, slate.at_s, searches=1)
-        known = _StoredSearch(slate.at_s, slate.words, slate.page, doubt, pack_line(line))
+        search = _StoredSearch(slate.at_s, slate.words, slate.page, doubt, pack_line(line))
         empty = int(not slate.total)
-        if known.is_counted:
+        if search.is_counted:
             self._count_search(slate, empty)
         self.db.execute(
             _SAVE_SLATE,
-            (slate.id, slate.at_s, slate.query, slate.words, slate.visitor, slate.page, empty, doubt, known.line),
+            (slate.id, slate.at_s, slate.query, slate.words, slate.visitor, slate.page, empty, doubt, search.line),
         )
         for row in self.db.execute(_WAITING, (slate.id, UNKNOWN_SEARCH)).fetchall():
-            self._save_event(ClickEvent(*row), _find_filter_reason(ClickEvent(*row), known), known)
+            self._save_event(ClickEvent(*row), _find_filter_reason(ClickEvent(*row), search), search)
 
     def _count_search(self, slate: SearchEvent, empty: int) -> None:
         hour_s = hour_start(slate.at_s)
@@ -149,11 +149,11 @@ class LogIngester:
             return
         self.events += 1
         row = self.db.execute(_SLATE, (event.slate,)).fetchone()
-        known = _StoredSearch(*row) if row else None
+        search = _StoredSearch(*row) if row else None
         doubt = event.filter_reason or self._check_visitor_rate(
             event.visitor, event.at_s, clicks=int(event.kind == "click")
         )
-        self._save_event(event, doubt or _find_filter_reason(event, known), known)
+        self._save_event(event, doubt or _find_filter_reason(event, search), search)
 
     def _save_event(self, event: ClickEvent, doubt: str, slate: _StoredSearch | None) -> None:
         if not doubt and slate is not None:
@@ -401,12 +401,12 @@ class EventStore(SqliteStore):
 
     def _erase_visitor(self, visitor: str) -> None:
         """Erase a visitor from the event store; recompute the counts that included it from the others."""
-        asked = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
+        searches = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
         own = "slate IN (SELECT id FROM slate WHERE visitor = ?)"
         self._db.execute(f"DELETE FROM event WHERE visitor = ? OR {own}", (visitor, visitor))  # noqa: S608 - our own words
         for table in ("slate", "visit"):
             self._db.execute(f"DELETE FROM {table} WHERE visitor = ?", (visitor,))  # noqa: S608 - our own words
-        for hour_s, words in asked:
+        for hour_s, words in searches:
             self._db.execute("DELETE FROM asked WHERE hour_s = ? AND words = ?", (hour_s, words))
             self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
 

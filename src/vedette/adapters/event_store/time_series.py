@@ -50,11 +50,11 @@ def measure_crawl(folder: Path, now_s: float) -> dict[str, float]:
             return int(db.execute(sql, values).fetchone()[0])
 
         pages = number("SELECT count(*) FROM page WHERE status BETWEEN 200 AND 299")
-        known = number("SELECT coalesce(max(id), 0) FROM url")
-        allowed = known - number(_REFUSED, *_REFUSALS)
+        urls = number("SELECT coalesce(max(id), 0) FROM url")
+        allowed = urls - number(_REFUSED, *_REFUSALS)
         fetched = number("SELECT count(*) FROM page")
         overdue = number("SELECT count(*) FROM page WHERE due_s < ?", now_s)
-    found: dict[str, float] = {"pages": pages, "known": known}
+    found: dict[str, float] = {"pages": pages, "known": urls}
     if allowed > 0:
         found["coverage"] = min(pages / allowed, 1.0)
     if fetched:

@@ -129,8 +129,8 @@ def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str,
 def _has_retired(folder: Path, files: list[str]) -> bool:
     """Check whether the state dropped one of these archive files during the backup; otherwise they are lost."""
     with read_state(folder) as db:
-        known = dict(db.execute("SELECT file, length FROM archive"))
-    return any(file not in known for file in files)
+        lengths = dict(db.execute("SELECT file, length FROM archive"))
+    return any(file not in lengths for file in files)
 
 
 def _copy_state(folder: Path, to: Path, progress: Progress) -> None:

@@ -37,49 +37,49 @@ def read_sums(folder: Path) -> dict[str, ChunkSums]:
     return {}
 
 
-def update_sums(folder: Path, names: Sequence[str], known: dict[str, ChunkSums]) -> dict[str, ChunkSums]:
+def update_sums(folder: Path, names: Sequence[str], before: dict[str, ChunkSums]) -> dict[str, ChunkSums]:
     """Compute and save the checksums of what was added to files; return them all."""
-    sums = {name: _extend(folder / name, known.get(name, ChunkSums())) for name in names}
-    if sums != known:
+    sums = {name: _extend(folder / name, before.get(name, ChunkSums())) for name in names}
+    if sums != before:
         with replace_file(folder / _SUMS_FILE) as file:
             file.write(msgspec.json.encode(sums))
     return sums
 
 
-def drop_sums(folder: Path, names: Sequence[str], known: dict[str, ChunkSums]) -> dict[str, ChunkSums]:
+def drop_sums(folder: Path, names: Sequence[str], before: dict[str, ChunkSums]) -> dict[str, ChunkSums]:
     """Drop the checksums of files that will be changed in place, also for a power cut; return the others."""
-    kept = {name: sums for name, sums in known.items() if name not in names}
-    if kept != known:
+    remaining = {name: sums for name, sums in before.items() if name not in names}
+    if remaining != before:
         with replace_file(folder / _SUMS_FILE) as file:
-            file.write(msgspec.json.encode(kept))
+            file.write(msgspec.json.encode(remaining))
             file.flush()
             os.fsync(file.fileno())
         sync_folder(folder)
-    return kept
+    return remaining
 
 
-def has_changed(path: Path, known: ChunkSums, most_chunks: int) -> bool:
+def has_changed(path: Path, sums: ChunkSums, most_chunks: int) -> bool:
     """Check whether any of ``most_chunks`` chunks of a file, evenly spread and with the last one, has changed.
 
     A file that is gone has.
     """
-    last = len(known.chunks) - 1
+    last = len(sums.chunks) - 1
     if not path.exists():
         return True
     with path.open("rb") as file:
         for number in (*range(0, last, max(last // max(most_chunks, 1), 1)), last)[: last + 1]:
             file.seek(number * CHUNK_BYTES)
-            data = file.read(min(CHUNK_BYTES, known.size - number * CHUNK_BYTES))
-            if xxhash.xxh3_64_intdigest(data) != known.chunks[number]:
+            data = file.read(min(CHUNK_BYTES, sums.size - number * CHUNK_BYTES))
+            if xxhash.xxh3_64_intdigest(data) != sums.chunks[number]:
                 return True
     return False
 
 
-def _extend(path: Path, known: ChunkSums) -> ChunkSums:
+def _extend(path: Path, sums: ChunkSums) -> ChunkSums:
     size = path.stat().st_size
-    if size == known.size:
-        return known
-    chunks = list(known.chunks[: min(known.size, size) // CHUNK_BYTES])
+    if size == sums.size:
+        return sums
+    chunks = list(sums.chunks[: min(sums.size, size) // CHUNK_BYTES])
     with path.open("rb") as file:
         file.seek(len(chunks) * CHUNK_BYTES)
         while data := file.read(CHUNK_BYTES):

@@ -66,8 +66,8 @@ class EmbeddingModel:
             )
             self._tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         except Exception as error:  # both libraries raise their own kinds
-            said = " ".join(str(error).split())[:200]
-            raise UsageError(f"cannot load an embedding model from {folder}: {said}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise UsageError(f"cannot load an embedding model from {folder}: {reason}") from error
         longest = _read_json(folder / "sentence_bert_config.json").get("max_seq_length")
         self._tokenizer.enable_truncation(min(longest, MAX_TOKENS) if isinstance(longest, int) else MAX_TOKENS)
         self._tokenizer.enable_padding()
@@ -86,11 +86,11 @@ class EmbeddingModel:
         """Return the vectors of passages; texts of similar length are processed together."""
         before = self._prompts.get("passage") or self._prompts.get("document") or ""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        made = [
+        batches = [
             self._embed([before + texts[place] for place in order[start : start + BATCH]])
             for start in range(0, len(order), BATCH)
         ]
-        vectors = np.concatenate(made)
+        vectors = np.concatenate(batches)
         result = np.empty_like(vectors)
         result[order] = vectors
         return result

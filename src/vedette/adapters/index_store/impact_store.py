@@ -123,16 +123,16 @@ def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: 
         np.save(file, gains)
 
 
-def write_info(index: Path, told: Mapping[str, object]) -> None:
+def write_info(index: Path, info: Mapping[str, object]) -> None:
     """Write how the impact estimates were computed."""
-    replace_text(index / INFO_FILE, json.dumps(told))
+    replace_text(index / INFO_FILE, json.dumps(info))
 
 
 def read_info(index: Path) -> dict[str, Any] | None:
     """Read how the latest impact estimates were computed."""
     with suppress(OSError, ValueError):
-        told = json.loads((index / INFO_FILE).read_text("utf-8"))
-        return told if isinstance(told, dict) else None
+        info = json.loads((index / INFO_FILE).read_text("utf-8"))
+        return info if isinstance(info, dict) else None
     return None
 
 
@@ -164,9 +164,9 @@ def _read_gains(path: Path) -> Float32s:
 
 
 def _read_places(path: Path) -> PlaceAverages | None:
-    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
-        folder, of_folder, branch, of_branch = (kept[name] for name in PlaceAverages._fields[:4])
-        places = PlaceAverages(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
+    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        folder, of_folder, branch, of_branch = (arrays[name] for name in PlaceAverages._fields[:4])
+        places = PlaceAverages(folder, of_folder, branch, of_branch, float(arrays["usual"]), arrays["bounds"])
         is_sound = len(folder) == len(of_folder) and len(branch) == len(of_branch) and isfinite(places.usual)
         return places if is_sound and places.bounds.shape == QUEUE_SHARES.shape else None
     return None

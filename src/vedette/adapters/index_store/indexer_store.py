@@ -100,9 +100,9 @@ class IndexerStore:
 
         ``again`` means that the page was counted before. The targets' pages are queued to be indexed again.
         """
-        told = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
+        anchors = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
-        new = [target for target, text in told if self._db.execute(insert, (target, text)).fetchone() == (1,)]
+        new = [target for target, text in anchors if self._db.execute(insert, (target, text)).fetchone() == (1,)]
         self._mark_renamed(new)
         return new
 

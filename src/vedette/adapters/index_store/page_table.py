@@ -252,8 +252,8 @@ class PageTable:
 
     def _look_up_ranks(self, ids: Ints) -> tuple[Floats, Floats]:
         ranks = np.full((2, len(ids)), NEUTRAL)
-        known = ids < self._rank.shape[1]
-        ranks[:, known] = self._rank[:, ids[known]]
+        in_table = ids < self._rank.shape[1]
+        ranks[:, in_table] = self._rank[:, ids[in_table]]
         return ranks[0], ranks[1]
 
     def _read_names(self) -> None:
@@ -278,11 +278,11 @@ def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _take_rows(rows: Rows, ids: Ints) -> Rows:
     """Return the rows of pages; one beyond the end is empty."""
-    known = ids < len(rows)
-    if known.all():
+    in_table = ids < len(rows)
+    if in_table.all():
         return rows[ids]
     found = np.zeros(len(ids), rows.dtype)
-    found[known] = rows[ids[known]]
+    found[in_table] = rows[ids[in_table]]
     return found
 
 

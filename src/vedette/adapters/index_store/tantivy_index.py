@@ -277,14 +277,14 @@ class IndexWriter:
         """Build a Tantivy document, checked against the schema: a bad one would fail the whole commit."""
         return tantivy.Document.from_dict(dict(document), SCHEMA)
 
-    def _submit(self, page_id: int, made: tantivy.Document | None) -> None:
-        self._batch[page_id] = made
+    def _submit(self, page_id: int, document: tantivy.Document | None) -> None:
+        self._batch[page_id] = document
         if self._stumbled:
             return
         try:
             self._writer.delete_documents_by_query(tantivy.Query.term_query(SCHEMA, "id", page_id))
-            if made is not None:
-                self._writer.add_document(made)
+            if document is not None:
+                self._writer.add_document(document)
         except ValueError:  # an earlier page broke the indexing thread; the commit will repair it
             self._stumbled = True
 
@@ -448,17 +448,17 @@ def _is_disk_error(error: Exception) -> bool:
 
 def _to_store_error(folder: Path, error: Exception) -> StoreError:
     """Convert a Tantivy error to a store error that says what to do; they differ only in their text."""
-    said = " ".join(str(error).split())[:200]
-    if "LockBusy" in said:
+    reason = " ".join(str(error).split())[:200]
+    if "LockBusy" in reason:
         return StoreBusy(f"Another process is writing the index in {folder}. Wait until it ends, or stop it.")
-    if "schema does not match" in said:
+    if "schema does not match" in reason:
         return StoreCorrupt(
             f"The index in {folder} has a different schema than this Vedette. To rebuild it: vedette reindex"
         )
     if _is_disk_error(error):
-        return StoreError(f"The index in {folder} cannot be read or written. Check the disk and permissions: {said}")
-    if "Failed to spawn" in said:
+        return StoreError(f"The index in {folder} cannot be read or written. Check the disk and permissions: {reason}")
+    if "Failed to spawn" in reason:
         return StoreError(
-            f"The index in {folder} needs more memory or threads than this process is allowed to use ({said})"
+            f"The index in {folder} needs more memory or threads than this process is allowed to use ({reason})"
         )
-    return StoreCorrupt(f"The index in {folder} is damaged. To rebuild it: vedette reindex ({said})")
+    return StoreCorrupt(f"The index in {folder} is damaged. To rebuild it: vedette reindex ({reason})")

@@ -69,12 +69,12 @@ def write_vector_info(index: Path, info: VectorInfo) -> None:
     replace_text(index / INFO_FILE, json.dumps(info._asdict()))
 
 
-def remove_vectors(index: Path, kept: str = "") -> None:
+def remove_vectors(index: Path, keep: str = "") -> None:
     """Delete the vector files of an index folder, except those with this name; without one, all about them."""
     for path in index.glob("vectors-*"):
-        if path.name not in {kept, f"{kept}.parts", f"{kept}.space"}:
+        if path.name not in {keep, f"{keep}.parts", f"{keep}.space"}:
             path.unlink(missing_ok=True)
-    if not kept:
+    if not keep:
         (index / INFO_FILE).unlink(missing_ok=True)
 
 

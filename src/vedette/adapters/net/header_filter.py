@@ -37,13 +37,13 @@ def filter_head(head: bytes) -> bytes:
     b'HTTP/1.1 200 OK\r\nA: 1\r\n b\r\n\r\n'
     """
     first, *lines = head.splitlines(keepends=True)
-    kept, is_kept = [first], True
+    kept_lines, is_kept = [first], True
     for line in lines:
         is_folded = line[:1] in {b" ", b"\t"} and bool(line.strip())
         is_kept = is_kept if is_folded else b":" in line or not line.strip()
         if is_kept:
-            kept.append(line)
-    return b"".join(kept)
+            kept_lines.append(line)
+    return b"".join(kept_lines)
 
 
 def _pass_on(

@@ -116,7 +116,7 @@ class _Job:
     def __init__(self, head: dict[str, Any], body: bytes) -> None:
         self.head, self.body = head, body
         self.served = False
-        self.asked = 0
+        self.fetched = 0
         self.moved = ""
         self.task: asyncio.Task[None] | None = None
         self.parts: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
@@ -132,8 +132,8 @@ class _Renderer:
 
     def send(self, head: dict[str, Any], body: bytes = b"") -> None:
         """Send a message to the parent process."""
-        said = json.dumps(head).encode()
-        self._writer.write(LENGTHS.pack(len(said), len(body)) + said + body)
+        encoded = json.dumps(head).encode()
+        self._writer.write(LENGTHS.pack(len(encoded), len(body)) + encoded + body)
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Serve the parent's messages until it closes the connection."""
@@ -163,7 +163,7 @@ class _Renderer:
         if job.moved:
             html = f'<meta http-equiv="refresh" content="0; url={escape(job.moved)}">{html}'
         body = html.encode("utf-8", "replace")[:MAX_HTML_BYTES]
-        self.send({"type": "done", "asked": job.asked}, body)
+        self.send({"type": "done", "asked": job.fetched}, body)
 
     async def _read_page(self, job: _Job) -> str:
         context = await self._browser.new_context(
@@ -218,7 +218,7 @@ class _Renderer:
                 await route.fulfill(content_type="text/css", body="")
             elif kind == "image":
                 await route.fulfill(content_type="image/gif", body=_PIXEL)
-            elif kind in FETCHED_KINDS and request.method == "GET" and job.asked < job.head["most"]:
+            elif kind in FETCHED_KINDS and request.method == "GET" and job.fetched < job.head["most"]:
                 await self._answer_part(route, request, job)
             else:
                 await route.abort("blockedbyclient")
@@ -235,19 +235,19 @@ class _Renderer:
 
     async def _answer_part(self, route: "Route", request: "Request", job: _Job) -> None:
         """Pass a request of the page to the parent, and the response back to the page."""
-        job.asked += 1
+        job.fetched += 1
         number = next(self._numbers)
         answer = job.parts[number] = asyncio.get_running_loop().create_future()
         head = {"type": "part", "id": number, "url": request.url.partition("#")[0][:4_000]}
         self.send({**head, "kind": request.resource_type, "accept": request.headers.get("accept", "*/*")[:200]})
-        said, body = await answer
-        if not said["status"]:
+        reply, body = await answer
+        if not reply["status"]:
             await route.abort("blockedbyclient")
             return
         origin = request.headers.get("origin", "*")
         shared = {"access-control-allow-origin": origin, "access-control-allow-credentials": "true"}
-        headers = {"content-type": said["content_type"], **shared}
-        await route.fulfill(status=said["status"], headers=headers, body=body)
+        headers = {"content-type": reply["content_type"], **shared}
+        await route.fulfill(status=reply["status"], headers=headers, body=body)
 
 
 def _has_children() -> bool:
@@ -309,8 +309,8 @@ async def _serve(line: socket.socket, browser_path: str, *, sandbox: bool) -> No
                 executable_path=browser_path, chromium_sandbox=sandbox, args=list(_SWITCHES)
             )
         except Exception as error:  # noqa: BLE001 - the parent reports the outcome
-            said = json.dumps({"type": "unavailable", "why": str(error)[:4_000]}).encode()
-            writer.write(LENGTHS.pack(len(said), 0) + said)
+            encoded = json.dumps({"type": "unavailable", "why": str(error)[:4_000]}).encode()
+            writer.write(LENGTHS.pack(len(encoded), 0) + encoded)
             await writer.drain()
             return
         await _Renderer(writer, browser).serve(reader)

@@ -170,8 +170,8 @@ class _Child:
 
     def send(self, head: dict[str, object], body: bytes = b"") -> None:
         """Send a message to the render child, or as much of it as fits; ``flush`` sends the rest."""
-        said = json.dumps(head).encode()
-        self._unsent += LENGTHS.pack(len(said), len(body)) + said + body
+        encoded = json.dumps(head).encode()
+        self._unsent += LENGTHS.pack(len(encoded), len(body)) + encoded + body
         self.flush()
 
     def flush(self) -> None:

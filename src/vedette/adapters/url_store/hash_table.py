@@ -167,8 +167,8 @@ class UrlTable:
 
     def restore_counts(self, named: Counts8) -> None:
         """Restore the mention counts that an earlier URL hash table had for the first ids."""
-        known = min(len(named), self._size + 1)
-        self._named[:known] = named[:known]
+        count = min(len(named), self._size + 1)
+        self._named[:count] = named[:count]
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the URL hash table as arrays to save, except its secret; they change as the table is used."""
@@ -230,14 +230,14 @@ class UrlTable:
         rest = np.arange(len(ids))
         far = []
         while rest.size:
-            taken = np.count_nonzero(self._slots.take(at, axis=0), axis=1)
-            room = np.flatnonzero(taken < BUCKET_SLOTS)
-            slots = at[room] * BUCKET_SLOTS + taken[room]
+            filled = np.count_nonzero(self._slots.take(at, axis=0), axis=1)
+            room = np.flatnonzero(filled < BUCKET_SLOTS)
+            slots = at[room] * BUCKET_SLOTS + filled[room]
             flat[slots] = words[rest[room]]
             # Of several that want one slot the last write wins; the others search again.
             done = np.zeros(len(rest), np.bool_)
             done[room] = flat[slots] == words[rest[room]]
-            at[taken == BUCKET_SLOTS] += 1
+            at[filled == BUCKET_SLOTS] += 1
             lost = at > ends[rest]
             far.append(rest[lost])
             on = ~(done | lost)

@@ -92,21 +92,21 @@ class UrlStore:
             return [self._hosts[name] for name in names]
         return cast("list[int]", ids)
 
-    def add(self, told: LinkBatch, found_s: float) -> Ids:
+    def add(self, batch: LinkBatch, found_s: float) -> Ids:
         """Add links to the URL store; return the ids of those that were unknown and are now queued."""
-        hosts = np.asarray(told.hosts, np.int64)
-        priorities = _check_fronts(told.priorities)
-        if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
+        hosts = np.asarray(batch.hosts, np.int64)
+        priorities = _check_fronts(batch.priorities)
+        if not len(hosts) == len(batch.urls) == len(batch.depths) == len(priorities):
             raise ValueError("a batch of links has columns of different lengths")
         with self._gate.write(self._partitions_of(hosts)):
-            added = self._table.add(self._table.fingerprints(told.urls))
+            added = self._table.add(self._table.fingerprints(batch.urls))
             new = np.flatnonzero(added.new)
             ids = added.ids[new]
             self._queues.append(ids, hosts[new], priorities[new])
             rows = [
                 (
-                    *(id_, int(self._partitions[told.hosts[row]]), int(told.hosts[row])),
-                    *(told.urls[row], int(told.depths[row]), int(told.priorities[row]), found_s),
+                    *(id_, int(self._partitions[batch.hosts[row]]), int(batch.hosts[row])),
+                    *(batch.urls[row], int(batch.depths[row]), int(batch.priorities[row]), found_s),
                 )
                 for id_, row in zip(ids.tolist(), new.tolist(), strict=True)
             ]
@@ -288,18 +288,20 @@ class UrlStore:
 
     def _scan(self) -> None:
         """Rebuild the URL store from all rows, in order of ids: a URL without lease and final state is queued."""
-        known = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
-        self._table, self._queues = UrlTable(self._gate.secret, room=known), HostQueues()
+        last_id = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
+        self._table, self._queues = UrlTable(self._gate.secret, room=last_id), HostQueues()
         self._queues.reserve_hosts(len(self._hosts))
-        self._queues.reserve_ids(known)
+        self._queues.reserve_ids(last_id)
         self._scan_fates()
         ids = _to_column(self._db.execute("SELECT url_id FROM lease")).astype(np.uint32)
         self._queues.mark(ids, _LEASED)
         rows = self._db.execute("SELECT url, host, priority FROM url ORDER BY id")
         while batch := rows.fetchmany(SCAN_ROWS):
             self._scan_urls(batch)
-        if len(self._table) != known:
-            raise StoreCorrupt(f"{known - len(self._table)} URLs are missing from the state: restore it from a backup")
+        if len(self._table) != last_id:
+            raise StoreCorrupt(
+                f"{last_id - len(self._table)} URLs are missing from the state: restore it from a backup"
+            )
 
     def _scan_fates(self) -> None:
         rows = self._db.execute("SELECT url_id, fate FROM fate ORDER BY id")

@@ -84,11 +84,11 @@ class LiveAdService:
     def load_daily_report(self, advertiser: str = "") -> list[DayLine]:
         """Load the ad report by day, ad and phrase, of ads that still exist."""
         found = self._load_campaigns(advertiser)
-        known = {ad.id: ad for ad in found.ads}
+        ads = {ad.id: ad for ad in found.ads}
         return [
-            DayLine(tally, owner.advertiser, known[tally.ad].title)
+            DayLine(tally, owner.advertiser, ads[tally.ad].title)
             for tally in self._reader.read_tallies(self._get_first_day())
-            if tally.ad in known and (owner := found.campaigns.get(tally.payer))
+            if tally.ad in ads and (owner := found.campaigns.get(tally.payer))
         ]
 
     def load_today_report(self) -> TodayReport:

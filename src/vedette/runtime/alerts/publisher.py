@@ -91,11 +91,11 @@ class AlertMatcher:
         if not self._generations.is_complete(snapshot.generation):
             gone = []
         if ready or gone:
-            told = self._claim(self._match_pages(ready, snapshot))
-            passed = {one.print for one in told}
+            claimed = self._claim(self._match_pages(ready, snapshot))
+            passed = {one.print for one in claimed}
             gone += [one.print for one in ready if one.print not in passed]
-            self._store.publish(told, gone, time.time())
-            pairs = _list_pairs(told)
+            self._store.publish(claimed, gone, time.time())
+            pairs = _list_pairs(claimed)
             if self._claims is not None and pairs:
                 self._claims.confirm(pairs)
         return len(ready)

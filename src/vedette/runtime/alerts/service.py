@@ -35,12 +35,12 @@ class FolderAlertService:
 
     def list_messages(self, most: int) -> list[SentMessage]:
         """List the latest webhook messages of alerts, for the console's alerts page."""
-        names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
+        names = {alert.watch.alert_id: alert.watch.name for alert in self.list_alerts()}
         return [SentMessage(names.get(one.watch, ""), one) for one in self._reader.list_deliveries(most)]
 
     def list_stuck(self) -> dict[str, tuple[SentMessage, int]]:
         """Return, by alert, the webhook message that its receiver rejects, and how many wait behind it."""
-        names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
+        names = {alert.watch.alert_id: alert.watch.name for alert in self.list_alerts()}
         found = ((names.get(one.watch, ""), one, behind) for one, behind in self._reader.list_stalled())
         return {name: (SentMessage(name, one), behind) for name, one, behind in found}
 
@@ -50,7 +50,7 @@ class FolderAlertService:
 
     def send_test(self, name: str) -> SentMessage:
         """Send a test webhook message of an alert and return its row with the receiver's answer."""
-        watch = next((kept.watch for kept in self.list_alerts() if kept.watch.name == name), None)
+        watch = next((alert.watch for alert in self.list_alerts() if alert.watch.name == name), None)
         if watch is None:
             raise UsageError(f'there is no watch "{name}"')
         if not watch.webhook:

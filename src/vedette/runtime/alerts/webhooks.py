@@ -57,13 +57,13 @@ def sign_body(secret: str, wall_s: int, body: bytes) -> str:
 
 def build_body(delivery: Delivery, watch: AlertRow, items: Sequence[AlertItem]) -> bytes:
     """Build the JSON body of an alert's webhook message; a test has no items."""
-    told = {
+    message = {
         "id": delivery.id,
         "watch": watch.name,
         "test": delivery.last == 0,
         "items": [item_to_json(item) for item in items],
     }
-    return json.dumps(told).encode()
+    return json.dumps(message).encode()
 
 
 def build_headers(delivery: Delivery, secret: str, agent: str, wall_s: float, body: bytes) -> Headers:

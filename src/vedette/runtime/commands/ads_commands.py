@@ -55,8 +55,8 @@ class AdCommands:
     def _save_advertiser(self, command: SaveAdvertiser) -> Applied:
         row, before = command.advertiser, self._advertisers.get(command.advertiser.name)
         digest = self._find_key_digest(row.key) if row.key else ""
-        kept = row._replace(digest=digest, added_s=before.added_s if before else self._now_s)
-        self._store.save_advertiser(kept)
+        updated = row._replace(digest=digest, added_s=before.added_s if before else self._now_s)
+        self._store.save_advertiser(updated)
         if before is not None:
             return f'changed the advertiser "{row.name}"', (SaveAdvertiser(before),)
         return f'added the advertiser "{row.name}"', (RemoveAdvertiser(row.name),)
@@ -149,5 +149,5 @@ def _describe_ad(number: int, ad: AdRow) -> str:
     return f'the ad {number}, "{ad.title}"'
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, 'for a list, run "vedette sponsor list"', show='"{}"', cutoff=0.75)
+def _suggest(name: str, names: Iterable[str]) -> str:
+    return did_you_mean(name, names, 'for a list, run "vedette sponsor list"', show='"{}"', cutoff=0.75)

@@ -89,15 +89,15 @@ class Importer:
         texts = (line.strip() for line in lines)
         wanted = (text for text in texts if text and not text.startswith("#"))
         while batch := list(islice(wanted, BATCH)):
-            taken = [url for text in batch if (url := self._normalize(text)) is not None]
-            self.summary.urls += self._coordinator.add_urls(taken, DEPTH, self._now_s)
-            self._revive_failed(taken)
+            accepted = [url for text in batch if (url := self._normalize(text)) is not None]
+            self.summary.urls += self._coordinator.add_urls(accepted, DEPTH, self._now_s)
+            self._revive_failed(accepted)
             self._state.commit()
 
     def _revive_failed(self, urls: Sequence[str]) -> None:
         """Requeue those of the imported URLs that had failed."""
-        known = self._state.urls.find_ids(urls).tolist()
-        failed = [id_ for id_ in dict.fromkeys(known) if self._state.urls.find_state(id_) is UrlState.FAILED]
+        ids = self._state.urls.find_ids(urls).tolist()
+        failed = [id_ for id_ in dict.fromkeys(ids) if self._state.urls.find_state(id_) is UrlState.FAILED]
         self._state.store.delete_failures(failed)
         requeue_urls(self._state, failed)
         self.summary.revived += len(failed)
@@ -105,10 +105,10 @@ class Importer:
     def _normalize(self, text: str) -> str | None:
         """Normalize an imported URL by the rules of its site; None, and counted as skipped, without a site."""
         url = resolve(text, None)
-        taken = self._coordinator.normalize_url(url) if url is not None else None
-        if taken is None:
+        normalized = self._coordinator.normalize_url(url) if url is not None else None
+        if normalized is None:
             self.summary.skipped["not an http(s) URL" if url is None else "outside every site"] += 1
-        return taken
+        return normalized
 
     # archives
 

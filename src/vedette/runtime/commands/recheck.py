@@ -43,22 +43,22 @@ def load_blocked_domains(state: State) -> frozenset[str]:
 
 def apply_rule_change(rules: Iterable[Rule], state: State) -> None:
     """Recheck the URLs that added or removed search rules affect: requeue unblocked ones, reindex pages."""
-    said = HiddenRules.from_rules((rule.kind, rule.value) for rule in rules)
-    if said.domains:
+    hidden = HiddenRules.from_rules((rule.kind, rule.value) for rule in rules)
+    if hidden.domains:
         _requeue_unblocked(state)
-    if said.domains or said.urls or said.prefixes:
-        partitions = _find_partitions(said, state)
+    if hidden.domains or hidden.urls or hidden.prefixes:
+        partitions = _find_partitions(hidden, state)
         reindex_pages(
             state,
-            [id_ for one in partitions for id_, url in state.store.iter_partition_urls(one) if said.get_reason(url)],
+            [id_ for one in partitions for id_, url in state.store.iter_partition_urls(one) if hidden.get_reason(url)],
         )
 
 
-def _find_partitions(said: HiddenRules, state: State) -> Sequence[int]:
+def _find_partitions(hidden: HiddenRules, state: State) -> Sequence[int]:
     """Find the partitions with URLs that changed rules affect; a domain may contain many registered ones."""
-    hosts = [origin_of(url).host for url in (*sorted(said.urls), *said.prefixes)]
-    if said.domains:
-        hosts += [name for (name,) in state.db.execute("SELECT name FROM host") if is_in_domains(name, said.domains)]
+    hosts = [origin_of(url).host for url in (*sorted(hidden.urls), *hidden.prefixes)]
+    if hidden.domains:
+        hosts += [name for (name,) in state.db.execute("SELECT name FROM host") if is_in_domains(name, hidden.domains)]
     return sorted(dict.fromkeys(map(partition_of, hosts)))
 
 

@@ -90,8 +90,8 @@ class RequestHandler:
                 "error": f'the running vedette does not know "{request.verb}": it is older than this one; restart it'
             }
         store = self._state.store
-        if request.id and (known := store.find_answer(request.id)) is not None:
-            return known
+        if request.id and (stored := store.find_answer(request.id)) is not None:
+            return stored
         handle = self._handlers[request.verb]
         try:
             signature(handle).bind(now_s, **request.arguments)
@@ -155,8 +155,8 @@ class RequestHandler:
         They are on disk minutes later.
         """
         poller = self._coordinator.refresher.poller
-        told = poller.summarize_source(id_, now_s)
-        return {"told": told._asdict(), "reason": poller.explain([id_], now_s)[id_]} if told else None
+        summary = poller.summarize_source(id_, now_s)
+        return {"told": summary._asdict(), "reason": poller.explain([id_], now_s)[id_]} if summary else None
 
     def _get_url_state(self, id_: int) -> Response:
         standing = self._state.urls.find_state(id_)
@@ -168,13 +168,13 @@ class RequestHandler:
         """Request URLs to be fetched next by the coordinator; all of them or none."""
         files = [url for url in urls if is_robots_url(url)]
         spelt = [self._normalize(url) for url in urls if url not in files]
-        told = {url: self._request_robots(url) for url in files}
+        results = {url: self._request_robots(url) for url in files}
         before = [self._state.store.get_page(int(id_)) is not None for id_ in self._state.urls.find_ids(spelt)]
         ids = self._coordinator.request_urls(spelt, now_s)
         pages = [url for url in urls if url not in files]
         rows = zip(pages, spelt, ids, before, strict=True)
-        told |= {url: {"url": url, "known_as": own, "id": id_, "had": had} for url, own, id_, had in rows}
-        return {"now_s": now_s, "urls": [told[url] for url in urls]}
+        results |= {url: {"url": url, "known_as": own, "id": id_, "had": had} for url, own, id_, had in rows}
+        return {"now_s": now_s, "urls": [results[url] for url in urls]}
 
     def _request_robots(self, url: str) -> Response:
         """Request a robots.txt to be fetched again; its URL is its id, since it is no page."""

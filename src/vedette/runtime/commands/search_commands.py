@@ -86,12 +86,12 @@ def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) ->
 def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Add search rules to the state; a synonym pair is stored once, and a domain's last rule replaces others."""
     rows = state.store.list_search_rules()
-    kept = {_get_rule_key(row.kind, row.query, row.value) for row in rows}
+    keys = {_get_rule_key(row.kind, row.query, row.value) for row in rows}
     last = {rule.value: rule.kind for rule in rules if rule.kind in DOMAIN_RULES}
     new = {
         pair: rule
         for rule in rules
-        if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in kept
+        if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in keys
         and (rule.kind not in DOMAIN_RULES or last[rule.value] == rule.kind)
     }
     domains = {rule.value for rule in new.values() if rule.kind in DOMAIN_RULES}
@@ -133,5 +133,5 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Comma
     return done, (AddRules(tuple(rules)),)
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, 'for a list, run "vedette keys list"', show='"{}"', cutoff=0.75)
+def _suggest(name: str, names: Iterable[str]) -> str:
+    return did_you_mean(name, names, 'for a list, run "vedette keys list"', show='"{}"', cutoff=0.75)

@@ -30,10 +30,14 @@ OVERRIDES_KEY = "settings chosen"
 def load_overrides(store: CrawlStore) -> dict[str, str]:
     """Load the settings that the operator overrides at runtime, by name and as typed; invalid ones are ignored."""
     try:
-        kept = json.loads(store.get_value(OVERRIDES_KEY) or "{}")
+        overrides = json.loads(store.get_value(OVERRIDES_KEY) or "{}")
     except ValueError:
         return {}
-    return {name: kept[name] for name in SETTABLE if isinstance(kept.get(name), str)} if isinstance(kept, dict) else {}
+    return (
+        {name: overrides[name] for name in SETTABLE if isinstance(overrides.get(name), str)}
+        if isinstance(overrides, dict)
+        else {}
+    )
 
 
 def apply_overrides(config: Config, store: CrawlStore) -> Config:
@@ -95,8 +99,8 @@ def execute_setting_command(command: SetMachine, state: State, _now_s: float) ->
 
 
 def _describe_changes(changes: Mapping[str, str | None]) -> str:
-    said = (f"{name} to {value}" if value is not None else f"{name} as configured" for name, value in changes.items())
-    return f"set {' and '.join(said)}"
+    parts = (f"{name} to {value}" if value is not None else f"{name} as configured" for name, value in changes.items())
+    return f"set {' and '.join(parts)}"
 
 
 def load_rules(settings: RuntimeSettings, state: State) -> CrawlRules:

@@ -83,8 +83,8 @@ def _add_site(command: AddSite, state: State, rows: Mapping[str, SiteRow], now_s
 
 def _import_sites(command: ImportSites, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
     for site, paused in command.sites:
-        known = rows.get(site.start)
-        state.store.save_site(SiteRow(site, paused, known.added_s if known else now_s))
+        existing = rows.get(site.start)
+        state.store.save_site(SiteRow(site, paused, existing.added_s if existing else now_s))
     new = sum(site.start not in rows for site, _ in command.sites)
     owned = "".join(_describe_robots_override(site) for site, _ in command.sites)
     return f"imported {len(command.sites)} ({new} new){owned}"
@@ -167,8 +167,8 @@ def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
     return rows[start]
 
 
-def _suggest(start: str, known: Iterable[str]) -> str:
-    return did_you_mean(start, known, 'for a list, run "vedette sites list"', cutoff=0.75)
+def _suggest(start: str, starts: Iterable[str]) -> str:
+    return did_you_mean(start, starts, 'for a list, run "vedette sites list"', cutoff=0.75)
 
 
 def _describe_robots_override(site: Site) -> str:

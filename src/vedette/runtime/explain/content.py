@@ -41,32 +41,35 @@ def collect_content(
 ) -> JsonObject:
     """Collect the content of a page as last fetched, to explain it; empty for errors, redirects and other kinds."""
     readable = page is not None and 200 <= page.status < 300 and page.kind in _READABLE_KINDS
-    said = reader.load_content(page.id) if page is not None and readable else None
-    if page is None or said is None:
+    content = reader.load_content(page.id) if page is not None and readable else None
+    if page is None or content is None:
         return _NOTHING
-    copies = _describe_copies(page.id, reader.find_duplicates(said.group, MAX_NAMED), reader)
-    change = {"share": said.share, "why": said.change, "rule": site.change if site else None}
-    against, author = _find_objections(page, said, reader, folder), _find_author_objection(page, said, reader, now_s)
+    copies = _describe_copies(page.id, reader.find_duplicates(content.group, MAX_NAMED), reader)
+    change = {"share": content.share, "why": content.change, "rule": site.change if site else None}
+    against, author = (
+        _find_objections(page, content, reader, folder),
+        _find_author_objection(page, content, reader, now_s),
+    )
     return {
-        "content": _describe_content(said),
+        "content": _describe_content(content),
         "copies": copies,
         "index": _describe_index(against, site.overrule if site else (), author),
-        "change": change if said.change else None,
+        "change": change if content.change else None,
     }
 
 
-def _describe_content(said: PageContent) -> JsonObject:
+def _describe_content(content: PageContent) -> JsonObject:
     return {
-        "words": said.words,
-        "language": said.language or None,
-        "charset": said.charset or None,
-        "description": said.description or None,
-        "canonical": said.canonical or None,
-        "marks": said.marks.split(", ") if said.marks else [],
-        "published_s": said.published_s,
-        "modified_s": said.modified_s,
-        "needs_script": any(name == "script" for name, _ in said.objections),
-        "spam": said.spam,
+        "words": content.words,
+        "language": content.language or None,
+        "charset": content.charset or None,
+        "description": content.description or None,
+        "canonical": content.canonical or None,
+        "marks": content.marks.split(", ") if content.marks else [],
+        "published_s": content.published_s,
+        "modified_s": content.modified_s,
+        "needs_script": any(name == "script" for name, _ in content.objections),
+        "spam": content.spam,
     }
 
 
@@ -104,13 +107,13 @@ def _describe_copies(id_: int, group: DuplicateGroup | None, reader: StateReader
     }
 
 
-def _find_objections(page: PageRow, said: PageContent, reader: StateReader, folder: Path) -> dict[str, str]:
+def _find_objections(page: PageRow, content: PageContent, reader: StateReader, folder: Path) -> dict[str, str]:
     """Find the objections to indexing a page's content, by name; only exact copies count, not near copies.
 
     A near copy is indexed and folded in results; an exact copy is not indexed.
     """
-    found = {name: detail for name, detail in said.objections if _is_excluding(name, said.words)}
-    stands = reader.store.get_canonical(said.group)
+    found = {name: detail for name, detail in content.objections if _is_excluding(name, content.words)}
+    stands = reader.store.get_canonical(content.group)
     if stands not in {0, page.id} and _is_exact_copy(page, stands, reader) and not _is_indexed(page.id, folder):
         found["copy"] = reader.store.get_urls([stands])[stands]
     return found
@@ -137,10 +140,10 @@ def _is_exact_copy(page: PageRow, stands: int, reader: StateReader) -> bool:
     return same and page.title == other.title
 
 
-def _find_author_objection(page: PageRow, said: PageContent, reader: StateReader, now_s: float) -> str:
+def _find_author_objection(page: PageRow, content: PageContent, reader: StateReader, now_s: float) -> str:
     """Find an objection to indexing besides content: hidden by the operator, other canonical, expired."""
     own = reader.store.get_urls([page.id])[page.id]
-    named = resolve(said.canonical, own) if said.canonical else None
+    named = resolve(content.canonical, own) if content.canonical else None
     other = reader.find_url(named) if named is not None and named != own else None
     row = reader.store.get_page(other.id) if other else None
     elsewhere = row is not None and 200 <= row.status < 300
@@ -149,7 +152,7 @@ def _find_author_objection(page: PageRow, said: PageContent, reader: StateReader
         page.status,
         page.kind,
         is_read=True,
-        directives=said.marks,
+        directives=content.marks,
         has_other_canonical=elsewhere,
         hidden_reason=hidden.get_reason(own),
     )
@@ -191,10 +194,10 @@ def collect_trap_hold(id_: int, why: str, reader: StateReader) -> JsonObject | N
 
 
 def _describe_yield(name: str, pattern: str, reader: StateReader) -> JsonObject | None:
-    kept = reader.find_yield(name)
-    if kept is None:
+    host_yield = reader.find_yield(name)
+    if host_yield is None:
         return None
-    patterns = HostYield.from_json(name, registrable_domain(name), json.loads(kept)).patterns
+    patterns = HostYield.from_json(name, registrable_domain(name), json.loads(host_yield)).patterns
     account = patterns.get(pattern) or patterns.get(coarsen(pattern))
     return {"fetches": account.fetched, "barren": account.wasted, "rate": account.rate} if account else None
 
@@ -209,6 +212,6 @@ def collect_duplicate(url: str, site: Site | None, reader: StateReader) -> JsonO
     if rule is not None and target != url:
         return {"instead": target, "rule": str(rule)}
     bare = learned.find_bare(url)
-    known = reader.find_url(bare[0]) if bare else None
-    page = reader.store.get_page(known.id) if known else None
+    row = reader.find_url(bare[0]) if bare else None
+    page = reader.store.get_page(row.id) if row else None
     return {"instead": bare[0], "rule": str(bare[1])} if bare and page is not None and page.status < 300 else None

@@ -38,15 +38,15 @@ def collect_polling(id_: int, reader: StateReader, now_s: float, live: JsonObjec
 
     ``live`` has the estimates of a running coordinator (``commands``); otherwise those last saved are used.
     """
-    told, reason = (SourceSummary(**live["told"]), live["reason"]) if live else _load_stored(id_, reader, now_s)
+    summary, reason = (SourceSummary(**live["told"]), live["reason"]) if live else _load_stored(id_, reader, now_s)
     looks = reader.store.get_known_pages([id_])
-    if told is None or not looks:
+    if summary is None or not looks:
         return None
-    share = dict(zip(told.alike, told.alike_share, strict=True))
-    alike = {look.url: share[look.page.id] for look in reader.store.get_known_pages(told.alike)}
+    share = dict(zip(summary.alike, summary.alike_share, strict=True))
+    alike = {look.url: share[look.page.id] for look in reader.store.get_known_pages(summary.alike)}
     alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
     reason = WAITS if looks[0].page.due_s == inf else reason
-    return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
+    return {**summary._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
 
 
 def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSummary | None, str]:
@@ -66,7 +66,7 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
     ``gain`` is None if there is no estimate; ``why`` says why.
     """
     index = folder / "index"
-    expected, told = ImpactEstimates(index), read_info(index) or {}
+    expected, info = ImpactEstimates(index), read_info(index) or {}
     ids = np.array([id_], np.uint32)
     own, gain = float(expected.get_known(ids)[0]), float(expected.get_gains(ids, [url])[0])
     names = _load_names(url, folder)
@@ -76,8 +76,8 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
         "weighed": isfinite(own),
         "usual": _estimate_usual(expected, url),
         "by_links": read_link_impact(index, id_),
-        "why": None if isfinite(gain) else str(told.get("why") or "there is no estimate yet"),
-        "matches": _find_matches(url, names, told.get("frequent")),
+        "why": None if isfinite(gain) else str(info.get("why") or "there is no estimate yet"),
+        "matches": _find_matches(url, names, info.get("frequent")),
         "names": [text[:MAX_TEXT_LENGTH] for text in names],
         "worth": live.get("first_worth") if live else None,
         "price": live.get("price") if live else None,
@@ -125,15 +125,15 @@ def _parse_queries(frequent: object) -> list[tuple[str, float]]:
 
 
 def collect_budget(
-    url: str, page: PageRow | None, site: Site, said: JsonObject, reader: StateReader, now_s: float
+    url: str, page: PageRow | None, site: Site, decisions: JsonObject, reader: StateReader, now_s: float
 ) -> JsonObject:
     """Collect the facts of the budget decision about a URL: kind of fetch, cost, its site's fetches today.
 
-    ``said`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown.
+    ``decisions`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown.
     """
     own, everything = count_site_today(reader.store, site.start, now_s)
-    kind = _fetch_kind(url, page, is_looked_at=said["look"] is not None)
-    refresh = said["refresh"] if kind == "refresh" else None
+    kind = _fetch_kind(url, page, is_looked_at=decisions["look"] is not None)
+    refresh = decisions["refresh"] if kind == "refresh" else None
     return {
         "kind": kind,
         "cost": refresh["cost"] if refresh else None,
@@ -157,15 +157,15 @@ def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObjec
     ``likes``, ``looks`` and ``expected`` are None if learning is not in use, or has no data on the page.
     """
     generations = Generations(folder)
-    told = load_ranking_status(generations.folder)
-    if told is None or not told.searches:
+    status = load_ranking_status(generations.folder)
+    if status is None or not status.searches:
         return None
-    tried = next((page for page in told.promoted if page.url == url), None)
+    tried = next((page for page in status.promoted if page.url == url), None)
     return {
-        "order": describe_ranking(told, now_s),
-        "guard_until_s": told.guard.until_s if told.guard.is_active(now_s) else None,
+        "order": describe_ranking(status, now_s),
+        "guard_until_s": status.guard.until_s if status.guard.is_active(now_s) else None,
         **_describe_reputation(id_, generations.current()),
-        "general": told.general if told.is_learned else None,
+        "general": status.general if status.is_learned else None,
         "tried": tried._asdict() if tried else None,
     }
 
@@ -176,11 +176,15 @@ def _describe_reputation(id_: int, generation: Path | None) -> JsonObject:
         return nothing
     file = ReputationFile(generation)
     file.refresh()
-    known = file.reputation
-    at = int(np.searchsorted(known.page, id_)) if known is not None else 0
-    if known is None or at >= len(known.page) or known.page[at] != id_:
+    reputation = file.reputation
+    at = int(np.searchsorted(reputation.page, id_)) if reputation is not None else 0
+    if reputation is None or at >= len(reputation.page) or reputation.page[at] != id_:
         return nothing
-    return {"likes": float(known.likes[at]), "looks": float(known.looks[at]), "expected": float(known.mean[at])}
+    return {
+        "likes": float(reputation.likes[at]),
+        "looks": float(reputation.looks[at]),
+        "expected": float(reputation.mean[at]),
+    }
 
 
 _CHANGE_WORDS = {
@@ -201,8 +205,8 @@ def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: flo
     policy = load_policy(reader.store)
     if not looks or policy is None:
         return None
-    asked = RefreshScheduler(CrawlRules(refresh=policy), reader.store).explain_page(looks[0], now_s)
-    return _describe_page(looks[0], asked, site) | _describe_signal(looks[0], reader) if asked is not None else None
+    verdict = RefreshScheduler(CrawlRules(refresh=policy), reader.store).explain_page(looks[0], now_s)
+    return _describe_page(looks[0], verdict, site) | _describe_signal(looks[0], reader) if verdict is not None else None
 
 
 def _describe_signal(look: KnownPage, reader: StateReader) -> JsonObject:
@@ -212,13 +216,13 @@ def _describe_signal(look: KnownPage, reader: StateReader) -> JsonObject:
     return {"signal": kind, "signal_s": at_s}
 
 
-def _describe_page(look: KnownPage, asked: PolicyVerdict, site: Site | None) -> JsonObject:
-    page, kept = look.page, look.state
+def _describe_page(look: KnownPage, verdict: PolicyVerdict, site: Site | None) -> JsonObject:
+    page, state = look.page, look.state
     return {
-        **asked._asdict(),
-        "refetched": kept.before_s is not None,
-        "changed": page.changed_s == page.fetched_s if kept.before_s is not None else None,
-        "gain": kept.gain,
-        "views": kept.views,
+        **verdict._asdict(),
+        "refetched": state.before_s is not None,
+        "changed": page.changed_s == page.fetched_s if state.before_s is not None else None,
+        "gain": state.gain,
+        "views": state.views,
         "counts": _CHANGE_WORDS[site.change] if site else None,
     }

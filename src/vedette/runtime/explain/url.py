@@ -87,13 +87,13 @@ class _UrlCollector(NamedTuple):
     def collect(self, url: str, site: Site | None) -> JsonObject:
         """Collect the explanation of a normalized URL."""
         reader, live = self.reader, self.live
-        known = reader.get_url(live["id"]) if live else reader.find_url(url)
-        page = reader.store.get_page(known.id) if known else None
-        place = _describe_url(known, live, reader) if known else None
+        row = reader.get_url(live["id"]) if live else reader.find_url(url)
+        page = reader.store.get_page(row.id) if row else None
+        place = _describe_url(row, live, reader) if row else None
         refresh = collect_refresh(page.id, site, reader, self.now_s) if page else None
         source = live.get("source") if live else None
         look = collect_polling(page.id, reader, self.now_s, source) if page else None
-        said = {"refresh": refresh, "look": look}
+        decisions = {"refresh": refresh, "look": look}
         return {
             "robots": _describe_robots(url, site, reader, self.now_s),
             "host": _describe_host(url, live, reader),
@@ -101,11 +101,11 @@ class _UrlCollector(NamedTuple):
             "page": _describe_page(page, self._find_due_rule(url, page, refresh, look, site)) if page else None,
             "refresh": refresh,
             "look": look,
-            "budget": collect_budget(url, page, site, said, reader, self.now_s) if site else None,
-            "first": collect_first_fetch(known.id, url, known.depth, self.folder, live) if known and not page else None,
+            "budget": collect_budget(url, page, site, decisions, reader, self.now_s) if site else None,
+            "first": collect_first_fetch(row.id, url, row.depth, self.folder, live) if row and not page else None,
             "rendering": collect_rendering(url, page, site, reader, self.folder) if site else None,
             **collect_content(page, site, reader, self.folder, self.now_s),
-            "held": collect_trap_hold(known.id, place["why"], reader) if known and place and place["why"] else None,
+            "held": collect_trap_hold(row.id, place["why"], reader) if row and place and place["why"] else None,
             "spared": collect_duplicate(url, site, reader) if page is None else None,
             "ranking": collect_ranking(page.id, url, self.folder, self.now_s) if page else None,
             "hidden": [rule._asdict() for rule in reader.store.list_search_rules() if _hides(rule, url)],
@@ -120,8 +120,8 @@ class _UrlCollector(NamedTuple):
         """
         promise, idle = describe_promise(site, url) if site else "", explain_idle_wait(self.reader.store, url, page)
         rules = (look, refresh) if is_source(url, page.kind) else (refresh, look)
-        said = (promise, idle, *(each["reason"] for each in rules if each))
-        return next(filter(None, said), "") or self.schedule.reason(url, page)
+        reasons = (promise, idle, *(each["reason"] for each in rules if each))
+        return next(filter(None, reasons), "") or self.schedule.reason(url, page)
 
 
 def _hides(rule: RuleRow, url: str) -> bool:

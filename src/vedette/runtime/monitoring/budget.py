@@ -28,15 +28,15 @@ def load_budget_report(folder: Path, per_s: float, budget: str, days: int, now_s
     """
     with read_state(folder) as db:
         store = CrawlStore(db)
-        kept, waiting = load_days(store, now_s, days), load_held_summary(store, now_s)
+        budget_days, waiting = load_days(store, now_s, days), load_held_summary(store, now_s)
         parts = {row.site.start: row.site.share for row in store.list_sites()}
         return BudgetReport(
             per_s=per_s or None,
             budget=budget,
             price=load_price(store) if per_s else None,
             since_s=(now_s // DAY_S - days + 1) * DAY_S,
-            kinds=_sum_by_kind([kinds for day in kept for kinds in day.sites.values()]),
-            sites=_sum_by_site(kept, parts),
+            kinds=_sum_by_kind([kinds for day in budget_days for kinds in day.sites.values()]),
+            sites=_sum_by_site(budget_days, parts),
             ever=_sum_by_kind([load_all_time(store)]),
             held_urls=waiting.urls if per_s else 0,
             held=tuple(DeferredLine(one.url, one.worth, one.price) for one in waiting.best) if per_s else (),

@@ -110,8 +110,8 @@ class FolderMonitor:
         """Return the cached fetch budget report for the console, whether or not a coordinator runs."""
         if len(self._budgets) > MAX_CACHED:
             self._budgets.clear()
-        kept = self._budgets.setdefault(days, CachedValue[BudgetReport](FAST_TTL_S))
-        return kept.get(lambda: _or_default(lambda: self._load_budget(days), BudgetReport()))
+        cached = self._budgets.setdefault(days, CachedValue[BudgetReport](FAST_TTL_S))
+        return cached.get(lambda: _or_default(lambda: self._load_budget(days), BudgetReport()))
 
     def get_runtime_settings(self) -> RuntimeSettings:
         """Return the current runtime settings from state and configuration for the console.
@@ -140,8 +140,8 @@ class FolderMonitor:
         """Return cached search statistics of the last ``span_s`` seconds from the event store, for the console."""
         if len(self._searched) >= MAX_CACHED:
             self._searched.clear()
-        kept = self._searched.setdefault(span_s, CachedValue[SearchStats](SLOW_TTL_S))
-        return kept.get(lambda: _or_default(lambda: self._load_searches(span_s), _NO_SEARCHES))
+        cached = self._searched.setdefault(span_s, CachedValue[SearchStats](SLOW_TTL_S))
+        return cached.get(lambda: _or_default(lambda: self._load_searches(span_s), _NO_SEARCHES))
 
     def count_filtered(self) -> Mapping[str, int]:
         """Count the last day's searches and clicks that the bot filter dropped, by reason, for the console."""
@@ -176,11 +176,11 @@ class FolderMonitor:
         live = read_live_status(self._folder)
         if live is None or not live.numbers:
             latest = self.get_latest_values()
-            known, waiting = (int(latest.get(name, 0)) for name in ("known", "waiting"))
+            urls, waiting = (int(latest.get(name, 0)) for name in ("known", "waiting"))
             return CrawlStatus(
                 is_busy=live is not None,
                 sites=sites,
-                known=known,
+                known=urls,
                 waiting=waiting,
                 unindexed=unindexed,
                 need_script=need_script,
@@ -188,27 +188,27 @@ class FolderMonitor:
                 failing=read_failing(self._folder),
                 exceeded=read_exceeded(self._folder),
             )
-        told = live.numbers
+        numbers = live.numbers
         return CrawlStatus(
             is_running=True,
             is_busy=live.is_late,
             age_s=live.age_s,
             sites=sites,
-            pages_per_s=told["pages_per_s"],
-            known=told["urls_known"],
-            waiting=told["urls_waiting"],
-            out=told["urls_out"],
-            hosts=told["hosts"],
-            waiting_why=told["hosts_waiting"],
-            statuses=told["statuses"],
-            failures=told["failures"],
-            refusals=told["refusals"],
-            in_trouble=told["hosts_in_trouble"],
-            trouble=told["trouble"],
+            pages_per_s=numbers["pages_per_s"],
+            known=numbers["urls_known"],
+            waiting=numbers["urls_waiting"],
+            out=numbers["urls_out"],
+            hosts=numbers["hosts"],
+            waiting_why=numbers["hosts_waiting"],
+            statuses=numbers["statuses"],
+            failures=numbers["failures"],
+            refusals=numbers["refusals"],
+            in_trouble=numbers["hosts_in_trouble"],
+            trouble=numbers["trouble"],
             unindexed=unindexed,
             need_script=need_script,
             held=held,
-            has_budget=bool(told["budget"]["per_s"]),
+            has_budget=bool(numbers["budget"]["per_s"]),
             failing=read_failing(self._folder),
             exceeded=read_exceeded(self._folder),
         )

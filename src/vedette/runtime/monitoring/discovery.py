@@ -52,19 +52,19 @@ def _load_found(folder: Path, since_s: float) -> tuple[FoundPage, ...]:
 def _build_sources(poller: SourcePoller, store: CrawlStore, now_s: float) -> tuple[SourceLine, ...]:
     rows = poller.list_yields(now_s)[:MAX_SOURCES]
     looks = {look.page.id: look for look in store.get_known_pages([row.id for row in rows])}
-    told = poller.explain(list(looks), now_s)
+    explained = poller.explain(list(looks), now_s)
     sites = SiteIndex([row.site for row in store.list_sites()])
-    reasons = _find_reasons(list(looks.values()), told, sites)
+    reasons = _find_reasons(list(looks.values()), explained, sites)
     return tuple(_build_line(row, looks[row.id], reasons[row.id]) for row in rows if row.id in looks)
 
 
-def _find_reasons(looks: Sequence[KnownPage], told: Mapping[int, str], sites: SiteIndex) -> dict[int, str]:
+def _find_reasons(looks: Sequence[KnownPage], explained: Mapping[int, str], sites: SiteIndex) -> dict[int, str]:
     """Find why each discovery source is polled when it is: a promise, or the policy's reason."""
     found = {}
     for look in looks:
         site = sites.find_site(look.url)
         promised = describe_promise(site, look.url) if site else ""
-        found[look.page.id] = promised or (WAITS if look.page.due_s == inf else told.get(look.page.id, ""))
+        found[look.page.id] = promised or (WAITS if look.page.due_s == inf else explained.get(look.page.id, ""))
     return found
 
 

@@ -33,62 +33,62 @@ class BrokenReport(ValueError):
 
 def parse_report(data: bytes) -> Report:
     """Parse a lab report from the bytes of its JSON file; raise ``BrokenReport`` if it is invalid."""
-    told = _parse_json(data)
-    if told.get("format") != FORMAT:
+    fields = _parse_json(data)
+    if fields.get("format") != FORMAT:
         raise BrokenReport("it was written by another version of Vedette; recreate it with vedette lab report")
     return Report(
-        title=_get_text(told, "title", MAX_TITLE),
-        question=_get_text(told, "question"),
-        commands=_parse_list(told, "commands", MAX_OTHERS, _check_text),
-        versions=_get_text(told, "versions"),
-        worlds=_parse_list(told, "worlds", MAX_OTHERS, _check_text),
-        tables=_parse_list(told, "tables", MAX_TABLES, _parse_table),
-        plots=_parse_list(told, "plots", MAX_PLOTS, _parse_plot),
+        title=_get_text(fields, "title", MAX_TITLE),
+        question=_get_text(fields, "question"),
+        commands=_parse_list(fields, "commands", MAX_OTHERS, _check_text),
+        versions=_get_text(fields, "versions"),
+        worlds=_parse_list(fields, "worlds", MAX_OTHERS, _check_text),
+        tables=_parse_list(fields, "tables", MAX_TABLES, _parse_table),
+        plots=_parse_list(fields, "plots", MAX_PLOTS, _parse_plot),
     )
 
 
 def _parse_json(data: bytes) -> JsonObject:
     try:
-        told = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         raise BrokenReport("the file is damaged; recreate it with vedette lab report") from None
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         raise BrokenReport("the file is not a report")
-    return told
+    return value
 
 
-def _parse_table(told: object) -> ReportTable:
-    if not isinstance(told, dict):
+def _parse_table(value: object) -> ReportTable:
+    if not isinstance(value, dict):
         raise BrokenReport("one of its tables is invalid")
-    columns = _parse_list(told, "columns", MAX_COLUMNS, _check_text)
-    rows = _parse_list(told, "rows", MAX_ROWS, _parse_texts)
+    columns = _parse_list(value, "columns", MAX_COLUMNS, _check_text)
+    rows = _parse_list(value, "rows", MAX_ROWS, _parse_texts)
     if not columns or any(len(row) != len(columns) for row in rows):
         raise BrokenReport("one of its tables has rows that do not match its columns")
     return ReportTable(
-        _get_text(told, "title", MAX_TITLE),
-        _get_text(told, "about"),
-        _parse_list(told, "meanings", MAX_OTHERS, _parse_meaning),
+        _get_text(value, "title", MAX_TITLE),
+        _get_text(value, "about"),
+        _parse_list(value, "meanings", MAX_OTHERS, _parse_meaning),
         columns,
         rows,
-        _get_count(told, "left_out"),
+        _get_count(value, "left_out"),
     )
 
 
-def _parse_plot(told: object) -> ReportPlot:
-    if not isinstance(told, dict):
+def _parse_plot(value: object) -> ReportPlot:
+    if not isinstance(value, dict):
         raise BrokenReport("one of its plots is invalid")
-    return ReportPlot(_get_text(told, "file"), _get_text(told, "caption"), _get_count(told, "table"))
+    return ReportPlot(_get_text(value, "file"), _get_text(value, "caption"), _get_count(value, "table"))
 
 
-def _parse_meaning(told: object) -> tuple[str, str]:
-    match _parse_texts(told):
+def _parse_meaning(value: object) -> tuple[str, str]:
+    match _parse_texts(value):
         case (word, means):
             return word, means
     raise BrokenReport("one of its metric descriptions is not a pair of texts")
 
 
-def _get_text(told: JsonObject, name: str, most: int = MAX_TEXT) -> str:
-    return _check_text(told.get(name))[:most]
+def _get_text(fields: JsonObject, name: str, most: int = MAX_TEXT) -> str:
+    return _check_text(fields.get(name))[:most]
 
 
 def _check_text(value: object) -> str:
@@ -103,15 +103,15 @@ def _parse_texts(value: object) -> tuple[str, ...]:
     return tuple(_check_text(each) for each in value)
 
 
-def _parse_list(told: JsonObject, name: str, most: int, of: Callable[[object], T]) -> tuple[T, ...]:
-    values = told.get(name)
+def _parse_list(fields: JsonObject, name: str, most: int, of: Callable[[object], T]) -> tuple[T, ...]:
+    values = fields.get(name)
     if not isinstance(values, list) or len(values) > most:
         raise BrokenReport(f'its "{name}" is not a list of at most {most}')
     return tuple(of(each) for each in values)
 
 
-def _get_count(told: JsonObject, name: str) -> int:
-    value = told.get(name)
+def _get_count(fields: JsonObject, name: str) -> int:
+    value = fields.get(name)
     if not isinstance(value, int) or not 0 <= value < 10**9:
         raise BrokenReport("a value that should be a number is not")
     return value
@@ -194,9 +194,9 @@ class FolderReports:
         return found
 
     def _build_line(self, name: str, stamp: Stamp) -> ReportLine:
-        kept = self._lines.get(name)
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
+        cached = self._lines.get(name)
+        if cached is not None and cached[0] == stamp:
+            return cached[1]
         at_s = stamp[0] / 1e9
         try:
             return ReportLine(name, self._load_report(name).question, at_s)

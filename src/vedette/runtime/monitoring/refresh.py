@@ -68,13 +68,13 @@ class _RefreshProbe:
         return tuple(self._build_due_page(look) for look in looks)
 
     def _build_due_page(self, look: KnownPage) -> DuePage:
-        asked = self._policy.explain_page(look, self._now_s) if self._policy is not None else None
+        verdict = self._policy.explain_page(look, self._now_s) if self._policy is not None else None
         page = look.page
-        if asked is None:
+        if verdict is None:
             return DuePage(look.url, page.due_s, self._schedule.reason(look.url, page))
-        rates = (asked.rate_d, asked.rate_low_d, asked.rate_high_d)
-        reason = explain_idle_wait(self._store, look.url, page) or asked.reason
-        return DuePage(look.url, page.due_s, reason, *rates, asked.chance, asked.worth)
+        rates = (verdict.rate_d, verdict.rate_low_d, verdict.rate_high_d)
+        reason = explain_idle_wait(self._store, look.url, page) or verdict.reason
+        return DuePage(look.url, page.due_s, reason, *rates, verdict.chance, verdict.worth)
 
 
 class GainSums:

@@ -288,12 +288,12 @@ def _warn_robots(site: Site, robots: RobotsPreview) -> Iterator[str]:
 
 
 def _warn_overlap(site: Site, others: Sequence[Site]) -> Iterator[str]:
-    taken = find_site(site.start, others)
-    if taken is not None and taken.start == site.start:
+    existing = find_site(site.start, others)
+    if existing is not None and existing.start == site.start:
         yield f"{site.start} is already a site."
         return
-    if taken is not None:
-        yield f"{taken.start} already covers this URL (scope {taken.scope}); its settings apply to URLs in both."
+    if existing is not None:
+        yield f"{existing.start} already covers this URL (scope {existing.scope}); its settings apply to URLs in both."
     inside = [other.start for other in others if check_scope(other.start, site) is None]
     if inside:
         more = f" and {len(inside) - MAX_NAMED} more" if len(inside) > MAX_NAMED else ""

@@ -89,9 +89,9 @@ class FolderSiteService:
         with open_state_reader(self._folder) as view:
             others = [row.site for row in view.store.list_sites()]
             rules = [each.rule for each in _load_rules(view)]
-            known, host = view.store.get_robots(origin), view.find_host(origin.host)
-        if known is not None:
-            found = self._robots_previewer.look_up(origin), preview_from_state(site, known, self._settings.clock.now())
+            robots, host = view.store.get_robots(origin), view.find_host(origin.host)
+        if robots is not None:
+            found = self._robots_previewer.look_up(origin), preview_from_state(site, robots, self._settings.clock.now())
         else:
             may_ask = host is None and asked_s is None and not SiteIndex(others).find_by_host(origin.host)
             found = self._robots_previewer.preview(site, asked_s, may_ask=may_ask)
@@ -124,8 +124,10 @@ class FolderSiteService:
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
         """List the data folder's unlisted hosts, to which pages link but no site covers, most linked first."""
         with open_state_reader(self._folder) as view:
-            known = build_host_filter([row.site for row in view.store.list_sites()], view.store.list_search_rules())
-            rows = view.store.list_unlisted_hosts(most, known)
+            host_filter = build_host_filter(
+                [row.site for row in view.store.list_sites()], view.store.list_search_rules()
+            )
+            rows = view.store.list_unlisted_hosts(most, host_filter)
         return [UnlistedHost(row.host, row.pages, row.domains, row.first_s, row.example) for row in rows]
 
     def list_rules(self) -> list[StoredRule]:
@@ -157,7 +159,7 @@ class FolderSiteService:
                 view.count_sites([row.site for row in rows]), view.find_last_fetches(), view.find_last_failures()
             )
 
-        return self._numbers.get(count_urls, lambda kept: all(row.site.start in kept.counts for row in rows))
+        return self._numbers.get(count_urls, lambda numbers: all(row.site.start in numbers.counts for row in rows))
 
 
 def _load_rules(view: StateReader) -> list[StoredRule]:

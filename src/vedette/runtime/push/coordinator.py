@@ -52,7 +52,7 @@ class PushHandler:
             "pinged": self._on_ping,
         }
 
-    def handle(self, now_s: float, what: str, **told: Any) -> Response:  # noqa: ANN401 - requests differ
+    def handle(self, now_s: float, what: str, **fields: Any) -> Response:  # noqa: ANN401 - requests differ
         """Handle a push request to the coordinator and return the response."""
         if what not in self._handlers:
             raise UsageError(
@@ -60,7 +60,7 @@ class PushHandler:
             )
         if not self._state.db.in_transaction:
             self._state.db.execute("BEGIN IMMEDIATE")
-        return self._handlers[what](now_s, **told)
+        return self._handlers[what](now_s, **fields)
 
     def step(self, now_s: float) -> None:
         """Run the coordinator's periodic push work, about once a second: promises, pings and signals."""
@@ -92,9 +92,9 @@ class PushHandler:
             self.store.count_ignored(f"websub {row.topic}", "the subscription no longer exists", 1, now_s)
             return {"status": 410}
         self.store.save_subscription(row._replace(heard_wall_s=self._get_wall_s()))
-        heard = self.signals.on_signals(f"websub {row.topic}", "feed", row.feed, convert(said, list[Mention]), now_s)
+        outcome = self.signals.on_signals(f"websub {row.topic}", "feed", row.feed, convert(said, list[Mention]), now_s)
         self._postpone_poll(row.feed, now_s)
-        return {"status": 202, **heard._asdict()}
+        return {"status": 202, **outcome._asdict()}
 
     def _postpone_poll(self, feed: str, now_s: float) -> None:
         """Postpone the next poll of a pushed feed, unless it is queued or being fetched already."""

@@ -107,8 +107,8 @@ class PingHandler:
     def _request_key(self, row: PingKeyRow, before: PingKeyRow | None, ping: Ping, now_s: float) -> PingResult:
         """Request the key file of an IndexNow ping, unless too many of its host are being fetched already."""
         keys = self.store.list_keys(row.host)
-        asked = sum(each.standing == "asked" for each in keys)
-        if asked >= MAX_PENDING_KEYS or (before is None and not self._make_room(keys)):
+        pending = sum(each.standing == "asked" for each in keys)
+        if pending >= MAX_PENDING_KEYS or (before is None and not self._make_room(keys)):
             return PingResult(429, "Too many different keys for this host. Try again in an hour.")
         self.store.save_key(row)
         self.coordinator.request_urls([row.url], now_s)

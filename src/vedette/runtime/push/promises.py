@@ -29,8 +29,8 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites, SetSite
 def get_host_delay_s(host: str, sites: Sequence[Site], robots: Mapping[Origin, RobotsState], delay_s: float) -> float:
     """Return the delay between requests to a host: the operator's, or a longer one of its robots.txt."""
     own = [site.delay_s for site in SiteIndex(sites).find_by_host(host) if site.delay_s is not None]
-    asked = [state.crawl_delay_s or 0.0 for origin, state in robots.items() if origin.host == host]
-    return max(*(own or [delay_s]), *asked, 1e-3)
+    delays = [state.crawl_delay_s or 0.0 for origin, state in robots.items() if origin.host == host]
+    return max(*(own or [delay_s]), *delays, 1e-3)
 
 
 def get_longest_closed_s(sites: Iterable[Site]) -> float:

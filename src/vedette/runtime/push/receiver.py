@@ -108,8 +108,8 @@ class FolderPushService:
             if not store.has_tables():
                 return PushStatus(self._public_url)
             rows = tuple(row._replace(token="", secret="") for row in store.list_subscriptions(MAX_SHOWN))
-            said, ignored = tuple(store.list_credits(MAX_SHOWN)), tuple(store.list_ignored(MAX_SHOWN))
-            return PushStatus(self._public_url, store.count_subscriptions(), rows, said, ignored)
+            credited, ignored = tuple(store.list_credits(MAX_SHOWN)), tuple(store.list_ignored(MAX_SHOWN))
+            return PushStatus(self._public_url, store.count_subscriptions(), rows, credited, ignored)
 
     def _find_subscription(self, token: str) -> Subscription | None:
         if len(token) > MAX_TOKEN:
@@ -118,10 +118,10 @@ class FolderPushService:
             store = PushStore(db)
             return store.find_by_token(token) if store.has_tables() else None
 
-    def _count_refused(self, token: str, why: str, told: PushReply) -> PushReply:
+    def _count_refused(self, token: str, why: str, reply: PushReply) -> PushReply:
         if len(self._refused) < MAX_COUNTED or token in self._refused:
             self._refused.setdefault(token, Counter())[why] += 1
-        return told
+        return reply
 
     def _report_refused(self, token: str) -> PushReply:
         counts = self._refused.pop(token, None)
@@ -129,10 +129,10 @@ class FolderPushService:
             self._call_push("ignored", token=token, counts=dict(counts))
         return PushReply(202)
 
-    def _call_push(self, what: str, **told: object) -> dict[str, object] | None:
+    def _call_push(self, what: str, **fields: object) -> dict[str, object] | None:
         """Send a push request to the coordinator; None if no coordinator responds."""
         try:
-            return self._ask_coordinator(self._folder, Request("push", {"what": what, **told}))
+            return self._ask_coordinator(self._folder, Request("push", {"what": what, **fields}))
         except (OSError, ChannelClosed):
             return None
 

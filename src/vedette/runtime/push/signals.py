@@ -58,9 +58,9 @@ class _Bucket:
     def take(self, rate: float, now_s: float) -> bool:
         self.tokens = min(self.tokens + max(now_s - self.at_s, 0.0) * rate, BURST)
         self.at_s = now_s
-        taken = self.tokens >= 1.0
-        self.tokens -= taken
-        return taken
+        has_token = self.tokens >= 1.0
+        self.tokens -= has_token
+        return has_token
 
 
 @dataclass(slots=True)
@@ -74,14 +74,14 @@ class SignalHandler:
     _total_bucket: _Bucket = field(default_factory=_Bucket)
 
     def on_signals(
-        self, source: str, kind: Literal["feed", "ping"], via: str, said: Sequence[Mention], now_s: float
+        self, source: str, kind: Literal["feed", "ping"], via: str, mentions: Sequence[Mention], now_s: float
     ) -> SignalResult:
         """Apply the push signals of a source: add new URLs, and signal the known pages that changed.
 
         Known pages with a date count only if they changed after their last fetch. A feed lists its old entries for
         long, so entries of known pages without a date are ignored.
         """
-        dated = self._normalize(said)
+        dated = self._normalize(mentions)
         credit, urls = self.store.get_credit(source), list(dated)
         ids = self.state.urls.find_ids(urls).tolist()
         fresh = [url for url, id_ in zip(urls, ids, strict=True) if not id_]
@@ -95,17 +95,17 @@ class SignalHandler:
         ]
         self.state.store.add_signals([ChangeSignal(page.id, now_s, kind) for page in changed])
         self._save_signals(source, credit, fresh, changed, now_s)
-        return SignalResult(new, len(changed), len(said) - new - len(changed))
+        return SignalResult(new, len(changed), len(mentions) - new - len(changed))
 
     def step(self, now_s: float) -> None:
         """Judge the push signals of pages that were fetched since, and wake the pages due for a signal."""
         self._judge_signals(now_s)
         self._wake_pages(now_s)
 
-    def _normalize(self, said: Sequence[Mention]) -> dict[str, float | None]:
+    def _normalize(self, mentions: Sequence[Mention]) -> dict[str, float | None]:
         """Normalize the URLs of push signals, each once; skip those outside all sites."""
         found: dict[str, float | None] = {}
-        for mention in said[:MAX_MENTIONS]:
+        for mention in mentions[:MAX_MENTIONS]:
             url = self.coordinator.normalize_url(mention.url)
             if url is not None:
                 found.setdefault(url, mention.changed_s)

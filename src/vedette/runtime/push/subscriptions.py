@@ -54,8 +54,8 @@ class SubscriptionManager:
 
     def add_offer(self, feed: str, hub: str, topic: str, wall_s: float) -> bool:
         """Add a WebSub subscription for a feed that names a hub; return whether it is new."""
-        known = self.coordinator.normalize_url(feed)
-        if known is None:
+        normalized = self.coordinator.normalize_url(feed)
+        if normalized is None:
             return False
         topic = topic if self.coordinator.normalize_url(topic) is not None else feed
         row = self.store.find_by_topic(topic)
@@ -63,7 +63,7 @@ class SubscriptionManager:
             return False
         if row is None and self.store.count_subscriptions() >= MAX_SUBSCRIPTIONS:
             return False
-        row = Subscription(topic, hub, known, self.create_token(24), self.create_token(32), next_wall_s=wall_s)
+        row = Subscription(topic, hub, normalized, self.create_token(24), self.create_token(32), next_wall_s=wall_s)
         self.store.save_subscription(row)
         return True
 
