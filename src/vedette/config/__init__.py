@@ -170,8 +170,8 @@ def _refuse_misspelt(variable: str) -> None:
         _to_variable(keys[key]) for key in difflib.get_close_matches(name, keys, 1, 0.85)
     ]
     if near or is_of_section:
-        known = ", ".join(each for each in _VARIABLES if each.startswith(f"{variable.rpartition('_')[0]}_"))
-        advice = f"did you mean {near[0]}?" if near else f"known variables: {known or ', '.join(_VARIABLES)}"
+        names = ", ".join(each for each in _VARIABLES if each.startswith(f"{variable.rpartition('_')[0]}_"))
+        advice = f"did you mean {near[0]}?" if near else f"known variables: {names or ', '.join(_VARIABLES)}"
         raise ConfigError(f"unknown environment variable {format_line(variable)}; {advice}")
 
 
@@ -245,13 +245,13 @@ def _unknown_key(name: str) -> ConfigError:
 
     The section may be missing or wrong.
     """
-    here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
+    here = [setting for setting in _SETTINGS if setting.startswith(f"{name.partition('.')[0]}.")]
     near = _find_nearest(name, here) or _find_nearest(name, list(_SETTINGS))
     advice = f"did you mean {near}?" if near else f"known keys: {', '.join(here or _SETTINGS)}"
     return ConfigError(f"unknown key {format_line(name)}; {advice}")
 
 
-def _find_nearest(name: str, known: list[str]) -> str | None:
-    keys = {each.partition(".")[2]: each for each in known}
+def _find_nearest(name: str, names: list[str]) -> str | None:
+    keys = {each.partition(".")[2]: each for each in names}
     near = difflib.get_close_matches(name[:100].rpartition(".")[2], keys, 1)
     return keys[near[0]] if near else None

@@ -143,8 +143,8 @@ def _parse_overrules(value: object) -> tuple[str, ...]:
         raise ConfigError('expected names, such as ["trap", "spam"]')
     if names in (["none"], [""]):
         return ()
-    known = get_args(Overrule)
-    return tuple(sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else -1))
+    order = get_args(Overrule)
+    return tuple(sorted(dict.fromkeys(names), key=lambda name: order.index(name) if name in order else -1))
 
 
 def _parse_readers(value: object) -> tuple[str, ...]:
@@ -308,8 +308,8 @@ def describe_settings(site: Site) -> str:
     >>> describe_settings(Site("https://example.org/", delay_s=2.0, exclude=("*.zip$",)))
     'scope host, exclude *.zip$, delay 2s'
     """
-    said = [f"{name} {_format_plain(value)}" for name, value in _list_differences(site)]
-    return ", ".join(said if site.scope != "host" else ["scope host", *said])
+    parts = [f"{name} {_format_plain(value)}" for name, value in _list_differences(site)]
+    return ", ".join(parts if site.scope != "host" else ["scope host", *parts])
 
 
 def format_sites(sites: Iterable[tuple[Site, bool]]) -> str:

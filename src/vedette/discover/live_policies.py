@@ -50,10 +50,10 @@ class PublishedChooser:
     ('random', False, False)
     """
 
-    def __init__(self, name: str, kept: str | None = None) -> None:
+    def __init__(self, name: str, state: str | None = None) -> None:
         """Create the configured policy, with the state that ``pack`` returned in an earlier run."""
         self.name, self.policy = name, _PUBLISHED[name]()
-        self.state = _unpack_state(self.policy.start(None), kept)
+        self.state = _unpack_state(self.policy.start(None), state)
 
     def observe(self, batch: Sources, now_s: float) -> None:
         """Learn from polls."""

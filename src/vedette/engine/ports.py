@@ -65,7 +65,7 @@ class UrlFrontier(Protocol):
     def intern_hosts(self, names: Sequence[str]) -> list[int]:
         """Frontier port of the coordinator: return the id of each host; unseen ones get the next."""
 
-    def add(self, told: LinkBatch, found_s: float) -> Ids:
+    def add(self, batch: LinkBatch, found_s: float) -> Ids:
         """Frontier port of the coordinator: add links; return the ids of those that were unknown and are now queued."""
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
@@ -407,7 +407,7 @@ class CrawlStore(Protocol):
     def save_discoveries(self, finds: Sequence[Discovery]) -> None:
         """Crawl store port of the coordinator: save URLs that are new on the web as discoveries."""
 
-    def save_births(self, said: Sequence[ChangeSignal]) -> None:
+    def save_births(self, births: Sequence[ChangeSignal]) -> None:
         """Crawl store port: save the publication dates that lists give for discoveries; ignore other URLs."""
 
     def get_first_crawls(self) -> Sequence[FirstCrawl]:

@@ -60,9 +60,9 @@ def select_headers(secrets: Secrets, site: Site, url: str) -> Headers:
     >>> select_headers(secrets, site, "https://example.org/a"), select_headers(secrets, site, "https://www.example.org/")
     ((('cookie', 'k=v'),), ())
     """
-    home, asked = origin_of(site.start), origin_of(url)
-    unseen = asked.scheme == "https" or home.scheme == "http" or _is_private(asked.host)
-    return secrets.headers if unseen and _is_same_endpoint(home, asked) else ()
+    home, target = origin_of(site.start), origin_of(url)
+    unseen = target.scheme == "https" or home.scheme == "http" or _is_private(target.host)
+    return secrets.headers if unseen and _is_same_endpoint(home, target) else ()
 
 
 def redact(text: str, secret_headers: Headers) -> str:
@@ -104,10 +104,10 @@ def _encode_basic(value: str, number: int) -> str:
     return "Basic " + b64encode(value.encode()).decode("ascii")
 
 
-def _is_same_endpoint(home: Origin, asked: Origin) -> bool:
+def _is_same_endpoint(home: Origin, target: Origin) -> bool:
     """Check whether two origins share host and port (or default ports), so that credentials may be sent."""
-    own_ports = all(origin.port == _DEFAULT_PORTS.get(origin.scheme) for origin in (home, asked))
-    return home.host == asked.host and (home.port == asked.port or own_ports)
+    own_ports = all(origin.port == _DEFAULT_PORTS.get(origin.scheme) for origin in (home, target))
+    return home.host == target.host and (home.port == target.port or own_ports)
 
 
 def _is_private(host: str) -> bool:

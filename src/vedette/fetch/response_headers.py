@@ -52,7 +52,7 @@ def merge_cookies(sent: str, headers: Headers, url: str, now_s: float) -> str:
     for line in [value for name, value in headers if name == "set-cookie"][:_MAX_COOKIES]:
         pair, *rest = line.split(";")
         name, sign, value = (part.strip() for part in pair.partition("="))
-        attributes = {key.strip().lower(): said.strip() for key, _, said in (part.partition("=") for part in rest)}
+        attributes = {key.strip().lower(): value.strip() for key, _, value in (part.partition("=") for part in rest)}
         if not sign or not _COOKIE_NAME.fullmatch(name) or not _COOKIE_VALUE.fullmatch(value):
             continue
         if not _is_meant_for(url, attributes):

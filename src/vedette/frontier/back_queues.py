@@ -211,9 +211,9 @@ class Frontier(Generic[Item]):
         queue.ready_s = max(queue.ready_s, ready_s)
         self._reschedule(queue)
 
-    def drop(self, taken: TakenItem[Item]) -> None:
+    def drop(self, item: TakenItem[Item]) -> None:
         """Drop a taken item without a request; the host continues as if it had not been taken."""
-        self._reschedule(self._release(taken.host))
+        self._reschedule(self._release(item.host))
 
     def delay(self, host: str, ready_s: float) -> None:
         """Delay a host in the frontier: no request before this time, if it is later than the host's own."""

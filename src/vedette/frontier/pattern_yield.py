@@ -296,9 +296,9 @@ class PatternYield:
         return [*sums, targets, [list(place) for place in self.finders], seen]
 
     @classmethod
-    def from_json(cls, kept: list[Any], *, counts: bool) -> "PatternYield":
+    def from_json(cls, data: list[Any], *, counts: bool) -> "PatternYield":
         """Decode the yield of a URL pattern that ``to_json`` wrote."""
-        fetched, barren, squares, steps, rate, targets, finders, *later = kept
+        fetched, barren, squares, steps, rate, targets, finders, *later = data
         seen = later[0] if later else (round(fetched), round(fetched), 0, 0.0, float(fetched), 0, 0.0)
         tries, pages, similar, born, window, signs, echoes, *parents = seen
         return cls(
@@ -380,11 +380,11 @@ class HostYield:
         }
 
     @classmethod
-    def from_json(cls, name: str, domain: str, kept: dict[str, Any]) -> "HostYield":
+    def from_json(cls, name: str, domain: str, data: dict[str, Any]) -> "HostYield":
         """Decode the yield of a host that ``to_json`` wrote."""
-        fetched, barren, good, words, squares = kept["sums"]
+        fetched, barren, good, words, squares = data["sums"]
         patterns = {
-            pattern: PatternYield.from_json(one, counts=pattern[0] == "/") for pattern, one in kept["patterns"].items()
+            pattern: PatternYield.from_json(one, counts=pattern[0] == "/") for pattern, one in data["patterns"].items()
         }
         return cls(
             name,
@@ -395,8 +395,8 @@ class HostYield:
             good=good,
             words=float(words),
             squares=float(squares),
-            is_seeded=kept["is_seeded"],
-            is_poor=kept["is_poor"],
+            is_seeded=data["is_seeded"],
+            is_poor=data["is_poor"],
         )
 
 

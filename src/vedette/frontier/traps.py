@@ -473,9 +473,9 @@ class TrapDetector:
         """Encode the trap account of a host as JSON values."""
         return self.hosts[name].to_json()
 
-    def from_json(self, name: str, kept: dict[str, Any]) -> None:
+    def from_json(self, name: str, data: dict[str, Any]) -> None:
         """Restore the trap account of a host from JSON values."""
-        host = self.hosts[name] = HostYield.from_json(name, registrable_domain(name), kept)
+        host = self.hosts[name] = HostYield.from_json(name, registrable_domain(name), data)
         self._words += host.words
         self._squares += host.squares
         if host.is_tried:

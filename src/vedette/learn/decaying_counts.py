@@ -137,11 +137,15 @@ class SpaceSavingTally:
         slow, quick, floors = (np.array(each, np.float64) for each in (self._slow, self._quick, self._floors))
         at_most = slow + floors
         order = np.argpartition(at_most, -self._most)
-        kept = np.sort(order[-self._most :])
+        heaviest = np.sort(order[-self._most :])
         self.floor = float(at_most[order[: -self._most]].max())
         names = list(self._slots)
-        self._slots = {names[old]: new for new, old in enumerate(kept.tolist())}
-        self._slow, self._quick, self._floors = _to_array(slow[kept]), _to_array(quick[kept]), _to_array(floors[kept])
+        self._slots = {names[old]: new for new, old in enumerate(heaviest.tolist())}
+        self._slow, self._quick, self._floors = (
+            _to_array(slow[heaviest]),
+            _to_array(quick[heaviest]),
+            _to_array(floors[heaviest]),
+        )
 
 
 def _to_array(numbers: Numbers) -> "array[float]":

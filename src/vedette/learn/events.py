@@ -134,9 +134,9 @@ def _parse_search(fields: list[Any]) -> SearchEvent | None:
 
 
 def _parse_shown(page: Any, position: Any, score: Any, propensity: Any, features: Any, reason: Any = "") -> ShownResult:  # noqa: ANN401 - read from outside
-    told = tuple((str(name), float(value)) for name, value in features)
+    values = tuple((str(name), float(value)) for name, value in features)
     return ShownResult(
-        int(page), int(position), float(score), float(propensity), told, _clean_text(reason)[:MAX_REASON_LENGTH]
+        int(page), int(position), float(score), float(propensity), values, _clean_text(reason)[:MAX_REASON_LENGTH]
     )
 
 

@@ -80,12 +80,12 @@ def _parse_columns(text: str) -> tuple[str, Any, Any]:
 
 def _parse_json(text: str) -> tuple[str, Any, Any]:
     try:
-        told = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         raise _InvalidLineError("not valid JSON") from None
-    if not isinstance(told.get("query"), str):
+    if not isinstance(fields.get("query"), str):
         raise _InvalidLineError('"query" is not a string')
-    return told["query"], told.get("count"), told.get("at")
+    return fields["query"], fields.get("count"), fields.get("at")
 
 
 def _parse_times(count: Any) -> int:  # noqa: ANN401 - read from outside

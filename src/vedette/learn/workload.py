@@ -233,8 +233,8 @@ class Workload:
 
     def _rebase(self, at_s: float) -> None:
         factors = self._fading.rebase(at_s)
-        for kept in (self._queries, self._terms, self._sums):
-            kept.scale(*factors)
+        for tally in (self._queries, self._terms, self._sums):
+            tally.scale(*factors)
 
     def _heaviest(self, held: TallySnapshot, now_s: float, most: int) -> list[QueryWeight]:
         factor = self._fading.factors(now_s)[0]

@@ -70,18 +70,18 @@ def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
 
     Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025 (GREEDY-NCIS).
     """
-    silent, heard = 1.0 - recall, recall + false
+    silent, announced = 1.0 - recall, recall + false
     # In units of 1 / rate: from ``first`` on an announcement is followed, by ``last`` an earlier one, and at the end a
     # page that was never announced. An announcement increases staleness by ``jump``, plus all changes before it.
     jump = np.log1p(recall / false)
     first = np.maximum(staleness - jump, 0.0)
     last, end = first / silent, staleness / silent
-    followed = recall / heard * -np.expm1(-heard * last)
-    cycle = first + followed + np.exp(-heard * last) * -np.expm1(-heard * (end - last)) / heard
+    followed = recall / announced * -np.expm1(-announced * last)
+    cycle = first + followed + np.exp(-announced * last) * -np.expm1(-announced * (end - last)) / announced
     unheard = np.exp(-(1 + false) * last) * -np.expm1(-(1 + false) * (end - last)) / (1 + false)
     fresh = -np.expm1(-first) + np.exp(-first) * followed + unheard
-    series = staleness**2 / silent * (1 / 2 - staleness / 3 * (1 + heard / silent / 2))
-    worth = np.where((first == 0) & (heard * end < SMALL / 10), series, fresh - np.exp(-staleness) * cycle)
+    series = staleness**2 / silent * (1 / 2 - staleness / 3 * (1 + announced / silent / 2))
+    worth = np.where((first == 0) & (announced * end < SMALL / 10), series, fresh - np.exp(-staleness) * cycle)
     plain = staleness_worth(staleness)
     return np.where(recall > 0, np.clip(worth, 0.0, 1.0), plain)
 

@@ -91,8 +91,8 @@ class ReturnModel:
         (ReturnModel(returns=2.0, exposed=9.0), 0.0)
         """
         try:
-            kept = cls(**json.loads(text or "{}"))
-            sound = all(isfinite(value) and value >= 0 for value in (kept.returns, kept.exposed))
+            model = cls(**json.loads(text or "{}"))
+            sound = all(isfinite(value) and value >= 0 for value in (model.returns, model.exposed))
         except (TypeError, ValueError):
             return cls()
-        return kept if sound else cls()
+        return model if sound else cls()

@@ -52,10 +52,10 @@ def build_messages(question: str, passages: Sequence[Passage]) -> list[dict[str,
         }
         for number, passage in enumerate(passages, 1)
     ]
-    asked = {"question": remove_unseen(question), "sources": sources}
+    content = {"question": remove_unseen(question), "sources": sources}
     return [
         {"role": "system", "content": INSTRUCTIONS},
-        {"role": "user", "content": json.dumps(asked, ensure_ascii=False)},
+        {"role": "user", "content": json.dumps(content, ensure_ascii=False)},
     ]
 
 
@@ -70,7 +70,7 @@ def parse_answer(reply: str, passages: Sequence[Passage]) -> Answer | None:
     >>> found.pieces
     (AnswerPiece(text='High at noon', sources=(1,)), AnswerPiece(text='. Low at six.', sources=()))
     """
-    text = remove_unseen(reply, kept="\n").strip()[:MAX_CHARACTERS]
+    text = remove_unseen(reply, keep="\n").strip()[:MAX_CHARACTERS]
     if not text or NO_ANSWER in text[: 2 * len(NO_ANSWER)]:
         return None
     pieces: list[AnswerPiece] = []
@@ -78,9 +78,9 @@ def parse_answer(reply: str, passages: Sequence[Passage]) -> Answer | None:
     for found in _CITATION.finditer(text):
         waiting, start = waiting + text[start : found.start()], found.end()
         numbers = dict.fromkeys(int(number) for number in found[1].split(","))
-        known = tuple(number for number in numbers if 1 <= number <= len(passages))
-        if known:
-            pieces.append(AnswerPiece(waiting, known))
+        valid = tuple(number for number in numbers if 1 <= number <= len(passages))
+        if valid:
+            pieces.append(AnswerPiece(waiting, valid))
             waiting = ""
     if waiting := waiting + text[start:]:
         pieces.append(AnswerPiece(waiting))
@@ -88,10 +88,10 @@ def parse_answer(reply: str, passages: Sequence[Passage]) -> Answer | None:
     return Answer(tuple(pieces), tuple((number, passages[number - 1]) for number in cited)) if cited else None
 
 
-def remove_unseen(text: str, kept: str = "\n\t") -> str:
+def remove_unseen(text: str, keep: str = "\n\t") -> str:
     r"""Remove characters that people cannot see, such as those that write orders in Unicode tags.
 
     >>> remove_unseen("tide\u200b \U000e0041\U000e0042table")
     'tide table'
     """
-    return "".join(one for one in text if one in kept or unicodedata.category(one) not in _UNSEEN)
+    return "".join(one for one in text if one in keep or unicodedata.category(one) not in _UNSEEN)

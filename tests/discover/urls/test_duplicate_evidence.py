@@ -24,7 +24,7 @@ ANYTHING = st.text(st.characters(codec=None, categories=None))
 
 def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> set[tuple[str, str]]:
     """Which rules a pair speaks of."""
-    return {(seen.subject.kind, seen.subject.what) for seen in observe_pair(url, leader, same=same, said=said)}
+    return {(seen.subject.kind, seen.subject.what) for seen in observe_pair(url, leader, same=same, is_declared=said)}
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_state_survives_being_written() -> None:
 def test_any_pair_is_heard(one: str, other: str, same: bool, said: bool) -> None:  # noqa: FBT001 - drawn, not passed
     """Hostile text raises nothing and teaches nothing harmful."""
     for url, leader in ((one, other), (f"{HOST}/{one}", f"{HOST}/{other}"), (f"http://{one}/", f"http://{other}/")):
-        state = CopyEvidence().observe(observe_pair(url, leader, same=same, said=said))
+        state = CopyEvidence().observe(observe_pair(url, leader, same=same, is_declared=said))
         assert not state.build_rules().rules
 
 

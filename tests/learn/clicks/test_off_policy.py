@@ -33,7 +33,7 @@ def test_every_estimate_holds_the_truth(estimate: Estimator, model: np.ndarray) 
     """With enough decisions the interval contains the true value, even if the model is wrong."""
     found = estimate(logged(4_000, TARGET, model))
     assert found.low <= TRUTH <= found.high
-    assert found.said == ""
+    assert found.caveat == ""
 
 
 def test_a_right_model_makes_the_estimate_steadier() -> None:
@@ -48,4 +48,4 @@ def test_few_decisions_are_no_evidence(estimate: Estimator) -> None:
     never = logged(4_000, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), VALUES, floor=0.1)
     unlike = never._replace(target=np.zeros(4_000))
     for log in (logged(50, TARGET, VALUES), unlike, Decisions(*(np.zeros(0),) * 5)):
-        assert estimate(log).said == NOT_ENOUGH_DATA
+        assert estimate(log).caveat == NOT_ENOUGH_DATA

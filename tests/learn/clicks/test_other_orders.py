@@ -65,7 +65,7 @@ def test_estimates_hold_what_each_order_brings() -> None:
     assert list(found) == [RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS]
     for name, order in found.items():
         for estimate in (order.ips, order.snips, order.robust):
-            assert not estimate.said
+            assert not estimate.caveat
             assert estimate.low <= truth(name) <= estimate.high
     narrow, wide = (each.high - each.low for each in (found[RELEVANCE_ONLY].robust, found[RELEVANCE_ONLY].ips))
     assert narrow < 0.9 * wide
@@ -75,8 +75,8 @@ def test_estimates_hold_what_each_order_brings() -> None:
 def test_few_readers_are_no_evidence() -> None:
     """An order with too few visitors has no estimate; the most frequent one may have."""
     found = told(recorded(300))
-    assert [found[name].robust.said for name in (RELEVANCE_ONLY, LEARNED_ONLY)] == [NOT_ENOUGH_DATA, NOT_ENOUGH_DATA]
-    assert found[WITH_TRIALS].robust.said == ""
+    assert [found[name].robust.caveat for name in (RELEVANCE_ONLY, LEARNED_ONLY)] == [NOT_ENOUGH_DATA, NOT_ENOUGH_DATA]
+    assert found[WITH_TRIALS].robust.caveat == ""
     assert found[RELEVANCE_ONLY].robust.effective == pytest.approx(found[RELEVANCE_ONLY].readers)
 
 

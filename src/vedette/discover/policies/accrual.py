@@ -100,15 +100,15 @@ class GreedyPicker:
             self._take(row)
         gain = self._compute_gain(np.arange(len(self._lost)))
         gain[pending] = -np.inf
-        taken = np.zeros(min(k, len(gain)), np.int64)
-        for nth in range(len(taken)):
-            taken[nth] = best = int(np.argmax(gain))
+        picked = np.zeros(min(k, len(gain)), np.int64)
+        for nth in range(len(picked)):
+            picked[nth] = best = int(np.argmax(gain))
             if gain[best] < price or np.isneginf(gain[best]):
-                return taken[:nth]
+                return picked[:nth]
             kin = self._take(best)
             gain[kin] = np.where(np.isneginf(gain[kin]), -np.inf, self._compute_gain(kin))
             gain[best] = -np.inf
-        return taken
+        return picked
 
     def _compute_gain(self, rows: Ints) -> Floats:
         rates, values = RatePosterior(self._rates.shape[rows], self._rates.rate[rows]), self._values

@@ -47,11 +47,11 @@ def summarize_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats
     return mean, np.sqrt(np.maximum(square - mean**2, 0.0))
 
 
-def build_features(told: YieldInputs) -> Floats:
+def build_features(inputs: YieldInputs) -> Floats:
     """Build the features of Pham's yield predictor: 35 and an intercept for each source."""
-    hours = hour_of_week(told.at_s)
-    waited_h = np.minimum(told.waited_h, MAX_WAIT_H)
-    summary = np.column_stack([told.mean, told.deviation, waited_h, told.mean * waited_h, np.ones(len(hours))])
+    hours = hour_of_week(inputs.at_s)
+    waited_h = np.minimum(inputs.waited_h, MAX_WAIT_H)
+    summary = np.column_stack([inputs.mean, inputs.deviation, waited_h, inputs.mean * waited_h, np.ones(len(hours))])
     return np.hstack([summary, np.eye(_HOURS)[hours % _HOURS], np.eye(_DAYS)[hours // _HOURS]])
 
 

@@ -50,13 +50,13 @@ def parse_ping_body(body: bytes) -> Ping | PingRejection:
     >>> parse_ping_body(b'{"host": "example.org", "key": "short", "urlList": ["https://example.org/a"]}').status
     400
     """
-    told = _parse_object(body)
-    listed = told.get("urlList")
+    fields = _parse_object(body)
+    listed = fields.get("urlList")
     if not isinstance(listed, list) or not listed or not all(isinstance(url, str) for url in listed):
         return PingRejection(400, "urlList is missing: send a list of URLs.")
     if len(listed) > MAX_URLS:
         return PingRejection(400, f"Send at most {MAX_URLS} URLs at once.")
-    host, key, place = (_text_or_empty(told.get(name)) for name in ("host", "key", "keyLocation"))
+    host, key, place = (_text_or_empty(fields.get(name)) for name in ("host", "key", "keyLocation"))
     urls = _resolve_urls(listed)
     if not urls:
         return PingRejection(400, "urlList contains no http(s) URL.")
@@ -92,10 +92,10 @@ def _normalize_host(host: str) -> str:
 
 def _parse_object(body: bytes) -> dict[str, object]:
     try:
-        told = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _text_or_empty(value: object) -> str:

@@ -14,7 +14,7 @@ but the disagreements are remembered. Counts are halved above ``MAX_PAIRS``, so 
 
 What makes a host a mirror of another? Between hosts of one registrable domain, equal pages are enough, and https is
 preferred to http. Otherwise only the host that would no longer be fetched can declare it, by redirect or canonical link
-(``said``): otherwise anyone who copies a site could take its place.
+(``is_declared``): otherwise anyone who copies a site could take its place.
 """
 
 import json
@@ -64,10 +64,10 @@ class Observation(NamedTuple):
     agrees: bool
 
 
-def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False) -> tuple[Observation, ...]:
+def observe_pair(url: str, leader: str, *, same: bool = True, is_declared: bool = False) -> tuple[Observation, ...]:
     """Return the evidence that a pair of URLs gives for copy rules; none if they differ in more than one respect.
 
-    ``said`` is for a ``url`` that itself led to the leader, by redirect or as its canonical.
+    ``is_declared`` is for a ``url`` that itself led to the leader, by redirect or as its canonical.
 
     >>> [seen.subject[2:] for seen in observe_pair("http://a.example/x/?b=1&c=2", "http://a.example/x/?c=2")]
     [('*', 'b'), ('/x/', 'b')]
@@ -75,7 +75,7 @@ def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False
     one, other = split_url(url), split_url(leader)
     if one is None or other is None or one == other:
         return ()
-    subjects = _find_difference(one, other, same=same, said=said)
+    subjects = _find_difference(one, other, same=same, is_declared=is_declared)
     return tuple(_build_observations(subjects, url, leader, same=same))
 
 
@@ -111,12 +111,12 @@ def _hash(text: str) -> int:
     return xxhash.xxh32_intdigest(text.encode("utf-8", "replace"))
 
 
-def _find_difference(one: UrlParts, other: UrlParts, *, same: bool, said: bool) -> tuple[RuleSubject, ...]:
+def _find_difference(one: UrlParts, other: UrlParts, *, same: bool, is_declared: bool) -> tuple[RuleSubject, ...]:
     """Find the one respect in which two URLs differ, as the subject of a copy rule."""
     if one[:2] != other[:2]:
-        return _diff_origins(one, other, trusted=said or not same) if one[2:] == other[2:] else ()
+        return _diff_origins(one, other, trusted=is_declared or not same) if one[2:] == other[2:] else ()
     if one.path != other.path:
-        return _diff_paths(one, other, said=said) if one.query == other.query else ()
+        return _diff_paths(one, other, is_declared=is_declared) if one.query == other.query else ()
     return _diff_queries(one, other, same=same)
 
 
@@ -136,7 +136,7 @@ def find_domain(host: str) -> str:
     return registrable_domain(name if colon and port.isdigit() else host)
 
 
-def _diff_paths(one: UrlParts, other: UrlParts, *, said: bool) -> tuple[RuleSubject, ...]:
+def _diff_paths(one: UrlParts, other: UrlParts, *, is_declared: bool) -> tuple[RuleSubject, ...]:
     if merge_slashes(one.path) == merge_slashes(other.path):
         return (RuleSubject("slashes", one.host, EVERYWHERE, ""),)
     short, long = sorted((one.path, other.path), key=len)
@@ -146,7 +146,7 @@ def _diff_paths(one: UrlParts, other: UrlParts, *, said: bool) -> tuple[RuleSubj
     if added in ENDINGS and not short.endswith("/"):
         return (RuleSubject("ending", one.host, EVERYWHERE, added),)
     # Servers redirect a folder to its slash, and have pages without an ending beside it, which no slash leads to.
-    if added == "/" and not said:
+    if added == "/" and not is_declared:
         return (RuleSubject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
     return ()
 
@@ -211,14 +211,14 @@ class Tally:
         agreed, contrary = self.agreed, self.disagreed
         if self.pairs >= MAX_PAIRS:
             agreed, contrary = agreed // 2, contrary // 2
-        heard = replace(
+        updated = replace(
             self,
             agreed=agreed + seen.agrees,
             disagreed=contrary + (not seen.agrees),
             paths=tuple(dict.fromkeys((*self.paths, seen.path)))[:MIN_PATHS] if seen.agrees else self.paths,
             recent=(*self.recent, mark)[-_RECENT_PAIRS:],
         )
-        return _drop_if_refuted(heard) if self.accepted else _accept_if_proven(heard, seen.subject)
+        return _drop_if_refuted(updated) if self.accepted else _accept_if_proven(updated, seen.subject)
 
 
 def _accept_if_proven(tally: Tally, subject: RuleSubject) -> Tally:
@@ -330,19 +330,19 @@ def _is_vetoed(subject: RuleSubject, tallies: _Tallies) -> bool:
 
 def _drop_conflicts(rules: Iterable[CopyRule]) -> list[CopyRule]:
     """Drop copy rules that repeat or contradict an earlier one, or close a circle of hosts."""
-    kept: dict[tuple[str, ...], CopyRule] = {}
+    accepted: dict[tuple[str, ...], CopyRule] = {}
     leads: dict[str, str] = {}
     for rule in rules:
         kind, host, where, what = rule.subject
         slot = (kind, host, where) if kind in {"origin", "slash"} else rule.subject
-        if slot in kept or rule.subject._replace(where=EVERYWHERE) in kept:
+        if slot in accepted or rule.subject._replace(where=EVERYWHERE) in accepted:
             continue
         if kind == "origin" and _follow_origin(what, leads) == f"{where}://{host}":
             continue
-        kept[slot] = rule
+        accepted[slot] = rule
         if kind == "origin":
             leads[f"{where}://{host}"] = what
-    return list(kept.values())
+    return list(accepted.values())
 
 
 def _follow_origin(origin: str, leads: Mapping[str, str]) -> str:
@@ -412,9 +412,9 @@ def _hash_slot(parts: UrlParts) -> int:
 
 
 def _compare_slot(slots: dict[int, tuple[FetchedUrl, ...]], slot: int, one: FetchedUrl) -> list[Observation]:
-    known = slots.get(slot, ())
-    seen = [said for other in known for said in _observe_fetches(one, other)]
-    others = tuple(other for other in known if other.url != one.url)
+    fetched = slots.get(slot, ())
+    seen = [observation for other in fetched for observation in _observe_fetches(one, other)]
+    others = tuple(other for other in fetched if other.url != one.url)
     slots[slot] = (*others[: MAX_PER_SLOT - 1], one)
     if len(slots) > MAX_SLOTS:
         del slots[max(slots)]

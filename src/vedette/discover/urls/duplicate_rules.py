@@ -221,15 +221,15 @@ def _apply_query(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -
 def _apply_parameters(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
     if not parts.query:
         return parts
-    folder, kept = extract_folder(parts.path), []
+    folder, remaining = extract_folder(parts.path), []
     pieces = parts.query.split("&")
     for piece in pieces:
         rule = _find_rule(rules, "parameter", folder, piece.partition("=")[0])
         if rule is None:
-            kept.append(piece)
+            remaining.append(piece)
         elif rule not in covering:
             covering.append(rule)
-    return parts if len(kept) == len(pieces) else parts._replace(query="&".join(kept) or None)
+    return parts if len(remaining) == len(pieces) else parts._replace(query="&".join(remaining) or None)
 
 
 def _apply_index(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:

@@ -165,7 +165,7 @@ class DuplicateDetector:
 
     def on_redirect(self, url: str, target: str) -> None:
         """Record a redirect as evidence that one URL duplicates another."""
-        self._observe(observe_pair(url, target, said=True))
+        self._observe(observe_pair(url, target, is_declared=True))
 
     # who is like whom
 

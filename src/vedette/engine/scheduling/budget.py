@@ -79,8 +79,8 @@ class TokenBucket:
         (4, [None, None, None, None], 0, 10.5)
         """
         self._sync_clock(now_s)
-        kept = min(self.burst / 2, self.burst - 1.0)
-        return max(1, floor(self._level() - kept)) if now_s >= self.spare_s else 0
+        reserve = min(self.burst / 2, self.burst - 1.0)
+        return max(1, floor(self._level() - reserve)) if now_s >= self.spare_s else 0
 
     def refund(self) -> None:
         """Return an unused token to the bucket; it never holds more than its burst."""
@@ -237,8 +237,8 @@ class FetchBudget:
 
     def take_count(self) -> int:
         """Return how many pages were taken from the budget since the last call."""
-        taken, self._taken = self._taken, 0
-        return taken
+        count, self._taken = self._taken, 0
+        return count
 
     def count_waiting(self) -> int:
         """Count the hosts that wait for the budget."""

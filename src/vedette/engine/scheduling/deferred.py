@@ -53,8 +53,8 @@ class DeferredPages:
         A page that misses its turn has left the queue.
         """
         come = dict.fromkeys(ids)
-        kept = [id_ for id_, at_s in self._at_s.items() if id_ in come or at_s > now_s]
-        line = dict.fromkeys([*kept, *ids])
+        earlier = [id_ for id_, at_s in self._at_s.items() if id_ in come or at_s > now_s]
+        line = dict.fromkeys([*earlier, *ids])
         paid = int(saved + ROUNDING)
         turns = {
             id_: now_s + max((place - saved) * wait_s, MIN_DEFER_S)

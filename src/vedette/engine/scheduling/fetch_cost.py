@@ -75,10 +75,10 @@ class HostMeans:
         []
         """
         try:
-            kept = {str(host): (float(mean_s), int(seen)) for host, (mean_s, seen) in json.loads(text or "{}").items()}
+            means = {str(host): (float(mean_s), int(seen)) for host, (mean_s, seen) in json.loads(text or "{}").items()}
         except (TypeError, ValueError, AttributeError):
             return cls()
-        return cls({host: one for host, one in kept.items() if isfinite(one[0]) and one[0] >= 0 and one[1] > 0})
+        return cls({host: one for host, one in means.items() if isfinite(one[0]) and one[0] >= 0 and one[1] > 0})
 
 
 # Budgets and politeness count requests: one costs as much as this many bytes, and no page costs many times the average.
@@ -148,11 +148,11 @@ class FetchCost:
         FetchCost(mean_bytes=5.0, seen=2, mean_s=0.0)
         """
         try:
-            kept = cls(**json.loads(text or "{}"))
-            sound = all(isfinite(each) and each >= 0 for each in (kept.mean_bytes, kept.mean_s, kept.seen))
+            cost = cls(**json.loads(text or "{}"))
+            sound = all(isfinite(each) and each >= 0 for each in (cost.mean_bytes, cost.mean_s, cost.seen))
         except (TypeError, ValueError):
             return cls()
-        return kept if sound else cls()
+        return cost if sound else cls()
 
 
 _BUSY = re.compile(r"(.+?)\s*x\s*([0-9]{1,3}(?:\.[0-9]{1,3})?)", re.ASCII)

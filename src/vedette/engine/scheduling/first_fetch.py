@@ -108,11 +108,11 @@ class BelowPrice:
 def load_held_summary(book: CrawlStore, now_s: float) -> HeldSummary:
     """Load the saved summary of URLs held back below the price; empty if it is old or invalid."""
     try:
-        kept = json.loads(book.get_value(HELD_KEY) or "{}")
+        data = json.loads(book.get_value(HELD_KEY) or "{}")
         best = tuple(
-            HeldUrl(str(url), float(worth), float(price), float(at_s)) for url, worth, price, at_s in kept["best"]
+            HeldUrl(str(url), float(worth), float(price), float(at_s)) for url, worth, price, at_s in data["best"]
         )
-        urls, at_s = int(kept["urls"]), float(kept["at_s"])
+        urls, at_s = int(data["urls"]), float(data["at_s"])
     except (TypeError, ValueError, KeyError):
         return HeldSummary()
     sound = all(isfinite(each) for one in best for each in one[1:])
@@ -175,18 +175,18 @@ class FirstFetches:
 
     def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int], gains: Floats | None = None) -> Floats:
         """Estimate the first-fetch worth of many URLs by folder and in-links, or by known impact ``gains``."""
-        firsts, known = self._folders
-        if firsts is not self._model or len(known) > MAX_FOLDERS:
-            known = {}
-            self._folders = self._model, known
+        firsts, cache = self._folders
+        if firsts is not self._model or len(cache) > MAX_FOLDERS:
+            cache = {}
+            self._folders = self._model, cache
         keys = [
             (url.partition("?")[0].rpartition("/")[0], max(links, 1).bit_length())
             for url, links in zip(urls, in_links, strict=True)
         ]
-        new = {key: one for key, one in zip(keys, zip(urls, in_links, strict=True), strict=True) if key not in known}
+        new = {key: one for key, one in zip(keys, zip(urls, in_links, strict=True), strict=True) if key not in cache}
         worth = self._model.worth([list_groups(*one) for one in new.values()]).tolist()
-        known |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
-        found = [known[key] for key in keys]
+        cache |= {key: (each, site_of(url)) for (key, (url, _)), each in zip(new.items(), worth, strict=True)}
+        found = [cache[key] for key in keys]
         sites = list(dict.fromkeys(site for _, site in found))
         costs = dict(zip(sites, self._costs.estimate([(site,) for site in sites]).tolist(), strict=True))
         per_day = np.array([each for each, _ in found], np.float64)
@@ -265,11 +265,11 @@ def _parse_firsts(text: str | None) -> FirstFetchModel:
     0.25
     """
     try:
-        kept = json.loads(text or "{}")
-        groups = {str(name): (float(number), float(sum_)) for name, (number, sum_) in kept["returns"]["groups"].items()}
-        number, brought, squares = map(float, kept["returns"]["total"])
+        data = json.loads(text or "{}")
+        groups = {str(name): (float(number), float(sum_)) for name, (number, sum_) in data["returns"]["groups"].items()}
+        number, brought, squares = map(float, data["returns"]["total"])
         returns = replace(Returns(), total=(number, brought, squares), groups=groups)
-        firsts = FirstFetchModel(returns, float(kept["changes"]), float(kept["gained"]))
+        firsts = FirstFetchModel(returns, float(data["changes"]), float(data["gained"]))
     except (TypeError, ValueError, KeyError, AttributeError):
         return FirstFetchModel()
     return firsts if firsts.is_sound else FirstFetchModel()

@@ -91,14 +91,14 @@ class Forecast:
         """
         try:
             read = json.loads(text or "{}")
-            kept = {each.name: read[each.name] for each in fields(cls) if each.name in read}
-            sums: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
-            made = cls(**sums)
+            values = {each.name: read[each.name] for each in fields(cls) if each.name in read}
+            sums: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            forecast = cls(**sums)
         except (TypeError, ValueError, KeyError):
             return cls()
-        bins = (made.count, made.expected, made.found)
+        bins = (forecast.count, forecast.expected, forecast.found)
         sound = all(len(each) == BINS and all(isfinite(one) for one in each) for each in bins)
-        return made if sound else cls()
+        return forecast if sound else cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,10 @@ class Freshness:
             read = json.loads(text or "{}")
             share = float(read["share"])
             viewed = float(read.get("viewed", share))  # an earlier version did not weight by views
-            kept = cls(str(read["policy"]), share, viewed, int(read["judged"]), is_whole=True)
+            freshness = cls(str(read["policy"]), share, viewed, int(read["judged"]), is_whole=True)
         except (AttributeError, TypeError, ValueError, KeyError):
             return cls(policy)
-        return kept if kept.policy == policy and isfinite(share) and isfinite(viewed) else cls(policy)
+        return freshness if freshness.policy == policy and isfinite(share) and isfinite(viewed) else cls(policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +204,13 @@ class ChangeLoss:
 
     def observe(self, gains: Floats, views: Floats) -> "ChangeLoss":
         """Add measured changes: the gain of each, and its page's view rate; NaN if unknown."""
-        known = np.isfinite(gains) & np.isfinite(views)
-        part = min(MAX_CHANGES / (self.changes + known.sum() + 1e-9), 1.0)  # older measurements decay
+        is_known = np.isfinite(gains) & np.isfinite(views)
+        part = min(MAX_CHANGES / (self.changes + is_known.sum() + 1e-9), 1.0)  # older measurements decay
         return replace(
             self,
-            changes=part * (self.changes + float(known.sum())),
-            gained=part * (self.gained + float(np.maximum(gains[known], 0.0).sum())),
-            viewed=part * (self.viewed + float(np.maximum(views[known], 0.0).sum())),
+            changes=part * (self.changes + float(is_known.sum())),
+            gained=part * (self.gained + float(np.maximum(gains[is_known], 0.0).sum())),
+            viewed=part * (self.viewed + float(np.maximum(views[is_known], 0.0).sum())),
         )
 
     def to_json(self) -> str:
@@ -226,10 +226,10 @@ class ChangeLoss:
         """
         try:
             read = json.loads(text or "{}")
-            kept = cls(**{each.name: float(read[each.name]) for each in fields(cls) if each.name in read})
+            loss = cls(**{each.name: float(read[each.name]) for each in fields(cls) if each.name in read})
         except (TypeError, ValueError):
             return cls()
-        return kept if all(0.0 <= each < inf for each in asdict(kept).values()) else cls()
+        return loss if all(0.0 <= each < inf for each in asdict(loss).values()) else cls()
 
 
 def estimate_quality(freshness: Freshness, loss: ChangeLoss) -> float | None:

@@ -84,11 +84,11 @@ class IdleRefresh:
         """End a round: its counts apply until the next one ends."""
         self._pages, self._counted = self._counted, Counter()
 
-    def bring_forward(self, came: Sequence[RefreshResult], times: Mapping[int, float]) -> dict[int, float]:
+    def bring_forward(self, results: Sequence[RefreshResult], times: Mapping[int, float]) -> dict[int, float]:
         """Bring forward the due times of just fetched pages, by id, to when their hosts have idle time."""
         if not self.is_on:
             return dict(times)
-        some = [one for one in came if one.result.task.id in times]
+        some = [one for one in results if one.result.task.id in times]
         idle_s = self._compute_times(
             [one.result.task.host for one in some],
             [one.result.ended_s for one in some],

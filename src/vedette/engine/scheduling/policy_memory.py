@@ -53,13 +53,13 @@ class GroupRows:
     [('', array([3.])), ('https://a.example/', array([2.])), ('https://a.example/x/', array([1.]))]
     """
 
-    def __init__(self, width: int, kept: Iterable[tuple[str, Floats]] = (), most: int = MAX_GROUPS) -> None:
+    def __init__(self, width: int, rows: Iterable[tuple[str, Floats]] = (), most: int = MAX_GROUPS) -> None:
         self._most = most
         self._places: dict[str, int] = {ALL_PAGES: 0}
         self._names = [ALL_PAGES]
         self._rows = np.zeros((1, width))
         self._changed: dict[int, None] = {}
-        for name, row in kept:
+        for name, row in rows:
             place = self._find_row(name, 0)
             self._grow(place)
             self._rows[place] = row
@@ -134,10 +134,10 @@ class SourceReads:
     def from_json(cls, text: str | None) -> "SourceReads":
         """Parse the source reads that an earlier run saved; empty if invalid."""
         try:
-            kept = {str(site): float(at_s) for site, at_s in json.loads(text or "{}").items()}
+            times = {str(site): float(at_s) for site, at_s in json.loads(text or "{}").items()}
         except (TypeError, ValueError, AttributeError):
             return cls()
-        return cls({site: at_s for site, at_s in kept.items() if np.isfinite(at_s)})
+        return cls({site: at_s for site, at_s in times.items() if np.isfinite(at_s)})
 
 
 NOT_MODIFIED = 304
@@ -177,20 +177,20 @@ class RefreshResult(NamedTuple):
     @property
     def new_state(self) -> RefreshState:
         """The refresh state of a page after this result; its gain is measured later."""
-        content, kept = self.result.content, self.state
-        return kept._replace(
-            words=content.words if content else kept.words,
+        content, state = self.result.content, self.state
+        return state._replace(
+            words=content.words if content else state.words,
             share=content.change.share if content and content.change else None,
             before_s=None if self.is_first or self.earlier is None else self.earlier.fetched_s,
             gain=None,
-            links=kept.links if self.links is None else self.links,
+            links=state.links if self.links is None else self.links,
         )
 
     @property
     def body_bytes(self) -> int:
         """Size of the refreshed page; without a body, the previous size."""
-        known = self.earlier is not None and self.result.status == NOT_MODIFIED
-        return self.earlier.body_bytes if known and self.earlier is not None else self.result.body_bytes
+        is_unmodified = self.earlier is not None and self.result.status == NOT_MODIFIED
+        return self.earlier.body_bytes if is_unmodified and self.earlier is not None else self.result.body_bytes
 
     @property
     def modified_s(self) -> float:
@@ -200,20 +200,20 @@ class RefreshResult(NamedTuple):
         return said_s if said_s is not None else _parse_seconds(self.result.header("last-modified"))
 
 
-def batch_from_results(came: Sequence[RefreshResult], picked: GroupSelection, cost: Floats) -> KnownPages:
+def batch_from_results(results: Sequence[RefreshResult], picked: GroupSelection, cost: Floats) -> KnownPages:
     """Build the refresh policy's batch of pages that were just fetched."""
     batch = KnownPages(
-        place=np.arange(len(came)),
-        last_fetch_s=np.array([one.result.ended_s for one in came]),
-        changed=np.array([has_changed(one.result, one.earlier) for one in came], np.bool_),
-        first_fetch=np.array([one.is_first for one in came], np.bool_),
-        modified_s=np.array([one.modified_s for one in came]),
+        place=np.arange(len(results)),
+        last_fetch_s=np.array([one.result.ended_s for one in results]),
+        changed=np.array([has_changed(one.result, one.earlier) for one in results], np.bool_),
+        first_fetch=np.array([one.is_first for one in results], np.bool_),
+        modified_s=np.array([one.modified_s for one in results]),
         section=picked.section,
         site=picked.site,
-        gone=np.array([one.is_gone for one in came], np.bool_),
+        gone=np.array([one.is_gone for one in results], np.bool_),
         cost=cost,
     )
-    return _add_state(batch, [one.new_state for one in came])
+    return _add_state(batch, [one.new_state for one in results])
 
 
 def batch_from_pages(looks: Sequence[KnownPage], picked: GroupSelection, cost: Floats) -> KnownPages:
@@ -237,17 +237,17 @@ def rewind_batch(batch: KnownPages) -> KnownPages:
     return replace(batch, last_fetch_s=batch.before_s, before_s=np.full(len(batch), np.nan))
 
 
-def _add_state(batch: KnownPages, kept: Sequence[RefreshState]) -> KnownPages:
+def _add_state(batch: KnownPages, states: Sequence[RefreshState]) -> KnownPages:
     return replace(
         batch,
-        before_s=_to_column([one.before_s for one in kept]),
-        gain=_to_column([one.gain for one in kept]),
-        views=_to_column([one.views for one in kept]),
-        share=_to_column([one.share for one in kept]),
-        born_s=_to_column([one.found_s for one in kept]),
-        words=_to_column([one.words for one in kept]),
-        links=_to_column([one.links for one in kept]),
-        signal_s=_to_column([one.signal_s for one in kept]),
+        before_s=_to_column([one.before_s for one in states]),
+        gain=_to_column([one.gain for one in states]),
+        views=_to_column([one.views for one in states]),
+        share=_to_column([one.share for one in states]),
+        born_s=_to_column([one.found_s for one in states]),
+        words=_to_column([one.words for one in states]),
+        links=_to_column([one.links for one in states]),
+        signal_s=_to_column([one.signal_s for one in states]),
     )
 
 
@@ -272,10 +272,10 @@ def is_latest(look: KnownPage, gained: FetchGain) -> bool:
 
 def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
     """Return a known page with the measured gain of its latest fetch, for the refresh policy."""
-    kept = look.state
-    gain = kept.gain if gained.gain is None else gained.gain
-    views = kept.views if gained.views is None else gained.views
-    return look._replace(state=kept._replace(gain=gain, views=views))
+    state = look.state
+    gain = state.gain if gained.gain is None else gained.gain
+    views = state.views if gained.views is None else gained.views
+    return look._replace(state=state._replace(gain=gain, views=views))
 
 
 SIGNATURE_BYTES, NUMBER_BYTES = 4, 8
@@ -309,39 +309,39 @@ class PolicyMemory:
         # Pages keep the rows of an earlier version of a policy; groups are upgraded.
         self._marks = (mind.signature, *([mind.earlier_signature] if mind.earlier_signature else ()))
         self._unweighed = tuple(bytes(255 - byte for byte in mark) for mark in self._marks)
-        kept = [
+        groups = [
             (name, _decode_row(blob) if blob.startswith(mind.signature) else mind.upgrade_group(_decode_row(blob)))
             for name, blob in book.get_groups()
             if blob.startswith(self._marks)
         ]
-        self._groups = GroupRows(group_width, kept)
+        self._groups = GroupRows(group_width, groups)
         self._cost = FetchCost.from_json(book.get_value(COST_KEY))
         self._seconds = HostMeans.from_json(book.get_value(SECONDS_KEY))
         self._sent = HostMeans.from_json(book.get_value(SENT_KEY))
         self._reads = SourceReads.from_json(book.get_value(READS_KEY))
         self._kept_s: float | None = None
 
-    def has_memory(self, kept: RefreshState) -> bool:
+    def has_memory(self, state: RefreshState) -> bool:
         """Check whether the refresh policy has state for a page."""
-        return len(kept.memory) == self._page_bytes and kept.memory.startswith((*self._marks, *self._unweighed))
+        return len(state.memory) == self._page_bytes and state.memory.startswith((*self._marks, *self._unweighed))
 
-    def is_unmeasured(self, kept: RefreshState) -> bool:
+    def is_unmeasured(self, state: RefreshState) -> bool:
         """Check whether a page's latest change must be measured before the policy learns from it."""
-        return self.has_memory(kept) and kept.memory.startswith(self._unweighed)
+        return self.has_memory(state) and state.memory.startswith(self._unweighed)
 
     def is_eligible(self, look: KnownPage) -> bool:
         """Check whether the refresh policy schedules this page (good, with state, no source)."""
         return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.has_memory(look.state)
 
-    def batch_results(self, came: Sequence[RefreshResult]) -> PageBatch:
+    def batch_results(self, results: Sequence[RefreshResult]) -> PageBatch:
         """Build a batch of just fetched pages with their policy memory; learn the mean fetch cost."""
-        self._learn_cost([one for one in came if not one.is_gone])
-        picked = self._groups.select([one.result.task.url for one in came])
-        seconds = self._seconds.estimate([one.result.task.host for one in came])
-        sizes = self._find_sizes([one.result.task.host for one in came], [one.body_bytes for one in came])
-        batch = batch_from_results(came, picked, self._cost.estimate(sizes, seconds))
-        batch = self._add_site_facts(batch, [one.result.task.url for one in came])
-        return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
+        self._learn_cost([one for one in results if not one.is_gone])
+        picked = self._groups.select([one.result.task.url for one in results])
+        seconds = self._seconds.estimate([one.result.task.host for one in results])
+        sizes = self._find_sizes([one.result.task.host for one in results], [one.body_bytes for one in results])
+        batch = batch_from_results(results, picked, self._cost.estimate(sizes, seconds))
+        batch = self._add_site_facts(batch, [one.result.task.url for one in results])
+        return PageBatch(batch, self._load_memory([one.state for one in results], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
         """Build a batch of stored pages with their policy memory."""
@@ -372,57 +372,57 @@ class PolicyMemory:
         sizes = [_count_bytes(result) if isinstance(result, FetchSuccess) else 0 for result in results]
         return self._cost.estimate(sizes, [result.connection_s for result in results])
 
-    def _learn_cost(self, came: Sequence[RefreshResult]) -> None:
-        if not came:
+    def _learn_cost(self, results: Sequence[RefreshResult]) -> None:
+        if not results:
             return
-        held_s = [one.result.connection_s for one in came]
-        sizes = [one.body_bytes if one.result.sent_bytes is None else one.result.sent_bytes for one in came]
+        held_s = [one.result.connection_s for one in results]
+        sizes = [one.body_bytes if one.result.sent_bytes is None else one.result.sent_bytes for one in results]
         self._cost = self._cost.observe(sizes, held_s)
         self._store.set_value(COST_KEY, self._cost.to_json())
-        self._seconds.observe([one.result.task.host for one in came], held_s)
-        sent = [(one.result.task.host, one.result.sent_bytes) for one in came]
+        self._seconds.observe([one.result.task.host for one in results], held_s)
+        sent = [(one.result.task.host, one.result.sent_bytes) for one in results]
         self._sent.forget([host for host, size in sent if size is None])
-        known = [(host, float(size)) for host, size in sent if size is not None]
-        self._sent.observe([host for host, _ in known], [size for _, size in known])
-        now_s = came[-1].result.ended_s
+        pairs = [(host, float(size)) for host, size in sent if size is not None]
+        self._sent.observe([host for host, _ in pairs], [size for _, size in pairs])
+        now_s = results[-1].result.ended_s
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(SECONDS_KEY, self._seconds.to_json())
             self._store.set_value(SENT_KEY, self._sent.to_json())
             self._store.set_value(READS_KEY, self._reads.to_json())
             self._kept_s = now_s
 
-    def compute_due_times(self, stage: Stage, made: PageBatch, after: Memory, now_s: float, price: float) -> Floats:
+    def compute_due_times(self, stage: Stage, pages: PageBatch, after: Memory, now_s: float, price: float) -> Floats:
         """Compute the due times of a batch at a price, by the policy memory after the batch."""
-        due_s = self._runner.due(after, made.batch, now_s, price, rng_for(self._seed, stream_name(stage, now_s)))
-        self.record_decision(stage, made, after, now_s, {"price": price, "due_s": due_s})
+        due_s = self._runner.due(after, pages.batch, now_s, price, rng_for(self._seed, stream_name(stage, now_s)))
+        self.record_decision(stage, pages, after, now_s, {"price": price, "due_s": due_s})
         return due_s
 
     def record_decision(
-        self, stage: Stage, made: PageBatch, after: Memory, now_s: float, dates: Mapping[str, Any]
+        self, stage: Stage, pages: PageBatch, after: Memory, now_s: float, dates: Mapping[str, Any]
     ) -> None:
         """Record for the witness what the refresh policy received and returned."""
         if self._recorder is None:
             return
-        columns = {name: getattr(made.batch, name).tolist() for name in KnownPages.__slots__}
-        facts = {**columns, **_list_rows(made.memory), "price": [dates.get("price", 0.0)]}
+        columns = {name: getattr(pages.batch, name).tolist() for name in KnownPages.__slots__}
+        facts = {**columns, **_list_rows(pages.memory), "price": [dates.get("price", 0.0)]}
         outcome = {"due_s": dates["due_s"].tolist()} if dates else {}
         outcome |= _list_rows(after) if stage != "asked" else {}
         policies = {self._runner.policy.name: _list_settings(self._runner.policy)}
         stream = stream_name(stage, now_s)
         self._recorder(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
-    def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
+    def save(self, pages: PageBatch, after: Memory, states: Sequence[RefreshState], *, unweighed: bool = False) -> None:
         """Save the policy memory of a batch; ``unweighed`` if its fetches are yet to be learned from."""
         mark = self._runner.signature
         row_mark = self._unweighed[0] if unweighed else mark
-        rows = zip(kept, after.pages, strict=True)
+        rows = zip(states, after.pages, strict=True)
         self._store.save_refresh_states([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
-        self._groups.update(made.groups, after.groups)
+        self._groups.update(pages.groups, after.groups)
         self._store.save_groups([(name, mark + row.tobytes()) for name, row in self._groups.pop_changed()])
 
-    def _load_memory(self, kept: Sequence[RefreshState], picked: GroupSelection) -> Memory:
-        pages = np.zeros((len(kept), self._runner.widths[0]))
-        for row, one in enumerate(kept):
+    def _load_memory(self, states: Sequence[RefreshState], picked: GroupSelection) -> Memory:
+        pages = np.zeros((len(states), self._runner.widths[0]))
+        for row, one in enumerate(states):
             if self.has_memory(one):
                 pages[row] = _decode_row(one.memory)
         return Memory(pages, picked.rows)
@@ -462,9 +462,9 @@ class PolicyVerdict(NamedTuple):
     causes: Sequence[str] = ()
 
 
-def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float | None) -> PolicyVerdict:
+def explain_page(mind: PolicyRunner, pages: PageBatch, now_s: float, price: float | None) -> PolicyVerdict:
     """Explain the refresh policy's verdict on the one page of a batch, at a price."""
-    memory, batch = made.memory, made.batch
+    memory, batch = pages.memory, pages.batch
     rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
     chance, wait_d = mind.chance(memory, batch, np.array([now_s])), mind.median_wait_d(memory, batch)
     low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)

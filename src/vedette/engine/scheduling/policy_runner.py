@@ -172,13 +172,13 @@ class PolicyRunner:
 
     def median_wait_d(self, memory: Memory, batch: KnownPages) -> Floats | None:
         """Return the days after which each page has changed with probability .5; None if the policy does not say."""
-        asked = cast("_OptionalMethods", self.policy)
-        return asked.median_wait_d(memory, batch) if hasattr(self.policy, "median_wait_d") else None
+        policy = cast("_OptionalMethods", self.policy)
+        return policy.median_wait_d(memory, batch) if hasattr(self.policy, "median_wait_d") else None
 
     def causes(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> list[str]:
         """List what moves the policy's belief about a page besides its own changes; empty if it does not say."""
-        asked = cast("_OptionalMethods", self.policy)
-        return asked.causes(memory, batch, row, now_s) if hasattr(self.policy, "causes") else []
+        policy = cast("_OptionalMethods", self.policy)
+        return policy.causes(memory, batch, row, now_s) if hasattr(self.policy, "causes") else []
 
     def reason(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> str:
         """Return the refresh policy's reason for the due time of a page."""

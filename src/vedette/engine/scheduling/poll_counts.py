@@ -155,9 +155,9 @@ class PollCounts:
         (2, 0.0)
         """
         try:
-            told: Any = json.loads(text or "{}")
-            looks, found, wasted, at_s = (float(each) for each in told["sums"])
-            rows = {int(id_): SourceCount(*map(int, row)) for id_, row in told["sources"].items()}
+            data: Any = json.loads(text or "{}")
+            looks, found, wasted, at_s = (float(each) for each in data["sums"])
+            rows = {int(id_): SourceCount(*map(int, row)) for id_, row in data["sources"].items()}
         except (TypeError, ValueError, KeyError, AttributeError):
             return cls()
         sound = all(isfinite(each) and each >= 0.0 for each in (looks, found, wasted)) and isfinite(at_s)

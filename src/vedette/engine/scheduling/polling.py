@@ -122,8 +122,8 @@ class SourcePoller:
         self._store, self._seed = book, seed
         self._published: PublishedChooser | None = None
         self.use_policy(policy if policy is not None else book.get_value(POLICY_KEY) or DEFAULT_DISCOVERY_POLICY)
-        kept = unpack(book.get_value(SOURCES_KEY))
-        self._belief, self._history, self._ids = kept.state, kept.history, list(kept.ids)
+        stored = unpack(book.get_value(SOURCES_KEY))
+        self._belief, self._history, self._ids = stored.state, stored.history, list(stored.ids)
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
         self.counts = PollCounts.from_json(book.get_value(COUNTS_KEY))
         pace = _read_pace(book.get_value(PACE_KEY))
@@ -155,8 +155,8 @@ class SourcePoller:
     def use_policy(self, name: str) -> None:
         """Switch to the policy of this name; it starts without memory, unless it ran last."""
         if (self._published.name if self._published else DEFAULT_DISCOVERY_POLICY) != name:
-            kept = self._store.get_value(POLICY_STATE_KEY) if self._store.get_value(POLICY_KEY) == name else None
-            self._published = PublishedChooser(name, kept) if is_published(name) else None
+            state = self._store.get_value(POLICY_STATE_KEY) if self._store.get_value(POLICY_KEY) == name else None
+            self._published = PublishedChooser(name, state) if is_published(name) else None
 
     def is_source(self, id_: int) -> bool:
         """Check whether a page is a discovery source, polled for its links."""
@@ -247,8 +247,8 @@ class SourcePoller:
             if id_ not in self._place:
                 self.counts.forget(id_)
                 self._interest.invalidate(id_)
-                for known in (self._pending, self._resting, self._forecasts, self._costs):
-                    known.pop(id_, None)
+                for table in (self._pending, self._resting, self._forecasts, self._costs):
+                    table.pop(id_, None)
 
     def _learn(self) -> None:
         """Let the policy learn from the polls it has not seen yet."""
@@ -350,15 +350,19 @@ class SourcePoller:
 
     def forecast(self, ids: Sequence[int], now_s: float, min_gap_s: float = MIN_GAP_S) -> dict[int, float]:
         """Forecast the next poll of those of these pages that are sources, at the going price."""
-        known = [id_ for id_ in ids if id_ in self._place]
+        known_ids = [id_ for id_ in ids if id_ in self._place]
         self._learn()
-        options = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
-        times = self._policy.forecast(self._belief, options, self._turn_s, now_s, self._usual) if known else np.zeros(0)
+        options = self._list_some(np.array([self._place[id_] for id_ in known_ids], np.int64))
+        times = (
+            self._policy.forecast(self._belief, options, self._turn_s, now_s, self._usual) if known_ids else np.zeros(0)
+        )
         times = np.maximum(times, self._find_rest_s(options, min_gap_s))
-        for id_ in known:
+        for id_ in known_ids:
             self._forecasts.pop(id_, None)
             self._forecasts[id_] = (now_s, self.price)
-        return {id_: now_s if id_ in self._pending else at_s for id_, at_s in zip(known, times.tolist(), strict=True)}
+        return {
+            id_: now_s if id_ in self._pending else at_s for id_, at_s in zip(known_ids, times.tolist(), strict=True)
+        }
 
     def list_outdated(self, now_s: float) -> list[int]:
         """List sources whose forecast is old or was made at another price, up to one batch."""
@@ -387,14 +391,18 @@ class SourcePoller:
 
     def explain(self, ids: Sequence[int], now_s: float) -> dict[int, str]:
         """Explain why those of these pages that are sources are polled, or not polled yet."""
-        known = [id_ for id_ in ids if id_ in self._place]
+        known_ids = [id_ for id_ in ids if id_ in self._place]
         self._learn()
-        batch = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
-        told = self._policy.explain(self._belief.ensure_places(batch), batch, self._turn_s, now_s, self._usual)
+        batch = self._list_some(np.array([self._place[id_] for id_ in known_ids], np.int64))
+        reasons = self._policy.explain(self._belief.ensure_places(batch), batch, self._turn_s, now_s, self._usual)
         if self._published:
-            told = self._published.explain(batch, now_s)
-        found = {id_: f"{one}; a poll must be worth {self.price:.2g}" for id_, one in zip(known, told, strict=True)}
-        return found | {id_: f"{WAITS}; {one}" for id_, one in zip(known, told, strict=True) if id_ in self._pending}
+            reasons = self._published.explain(batch, now_s)
+        found = {
+            id_: f"{one}; a poll must be worth {self.price:.2g}" for id_, one in zip(known_ids, reasons, strict=True)
+        }
+        return found | {
+            id_: f"{WAITS}; {one}" for id_, one in zip(known_ids, reasons, strict=True) if id_ in self._pending
+        }
 
     def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
         """Summarize the poller's belief about a page; None if it is no discovery source."""

@@ -150,11 +150,11 @@ class PriceController:
         (2.0, None)
         """
         try:
-            kept = cls(**json.loads(text or "{}"))
+            controller = cls(**json.loads(text or "{}"))
         except (TypeError, ValueError):
             return cls(policy)
-        price_is_sound = kept.price is None or (isfinite(kept.price) and kept.price > 0)
-        return kept if kept.policy == policy and price_is_sound else cls(policy)
+        price_is_sound = controller.price is None or (isfinite(controller.price) and controller.price > 0)
+        return controller if controller.policy == policy and price_is_sound else cls(policy)
 
 
 class CommonPrice(NamedTuple):
@@ -175,8 +175,8 @@ class CommonPrice(NamedTuple):
 
 def load_policy(book: CrawlStore) -> str | None:
     """Load the name of the refresh policy that last ran here from the saved price; None if none did."""
-    kept = book.get_value(PRICE_KEY)
-    return PriceController.parse_policy(kept) if kept else None
+    text = book.get_value(PRICE_KEY)
+    return PriceController.parse_policy(text) if text else None
 
 
 def load_price(book: CrawlStore) -> float | None:

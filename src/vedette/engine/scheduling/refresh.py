@@ -180,22 +180,22 @@ class RefreshScheduler:
         """
         self._note_source_reads(answers, earlier)
         ids = [result.task.id for result in answers]
-        kept = self._store.get_refresh_states(ids)
-        if self._learn_unmeasured(kept):
-            kept = self._store.get_refresh_states(ids)
-        own = [kept.get(result.task.id) or RefreshState(result.task.id, result.ended_s) for result in answers]
-        came = [
+        states = self._store.get_refresh_states(ids)
+        if self._learn_unmeasured(states):
+            states = self._store.get_refresh_states(ids)
+        own = [states.get(result.task.id) or RefreshState(result.task.id, result.ended_s) for result in answers]
+        results = [
             RefreshResult(result, earlier.get(state.id), state, self._memory.has_memory(state), links.get(state.id))
             for result, state in zip(answers, own, strict=True)
         ]
-        came = [one for one in came if one.is_known or not one.is_gone]
-        came = [one for one in came if not is_source(one.result.task.url, kind_after(one.result, one.earlier))]
+        results = [one for one in results if one.is_known or not one.is_gone]
+        results = [one for one in results if not is_source(one.result.task.url, kind_after(one.result, one.earlier))]
         gone = self._gone.schedule(answers, earlier, self.price or DEFAULT_PRICE)
         measuring = self._is_measuring
-        now = [one for one in came if not (measuring and one.is_unmeasured)]
-        later = [one for one in came if measuring and one.is_unmeasured]
+        now = [one for one in results if not (measuring and one.is_unmeasured)]
+        later = [one for one in results if measuring and one.is_unmeasured]
         times = (self._learn(now) if now else {}) | (self._defer_results(later) if later else {})
-        return gone | self._idle.bring_forward(came, times)
+        return gone | self._idle.bring_forward(results, times)
 
     def _note_source_reads(self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]) -> None:
         """Record which feeds and sitemaps were read, so that silence is trusted up to then and no longer."""
@@ -209,16 +209,16 @@ class RefreshScheduler:
         """Whether search gains of refreshes are being measured."""
         return self._measured_s is not None and (self._price.seen_s or 0.0) - self._measured_s < MEASURING_S
 
-    def _defer_results(self, came: Sequence[RefreshResult]) -> dict[int, float]:
+    def _defer_results(self, results: Sequence[RefreshResult]) -> dict[int, float]:
         """Compute due times of refreshed pages, and defer learning until their search gain is measured."""
-        made = self._memory.batch_results(came)
-        due_s = self._compute_batch_due(made, float(made.batch.last_fetch_s.max()))
-        self._memory.save(made, made.memory, [one.new_state for one in came], unweighed=True)
-        return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True)}
+        pages = self._memory.batch_results(results)
+        due_s = self._compute_batch_due(pages, float(pages.batch.last_fetch_s.max()))
+        self._memory.save(pages, pages.memory, [one.new_state for one in results], unweighed=True)
+        return {one.result.task.id: at_s for one, at_s in zip(results, due_s.tolist(), strict=True)}
 
-    def _learn_unmeasured(self, kept: Mapping[int, RefreshState]) -> bool:
+    def _learn_unmeasured(self, states: Mapping[int, RefreshState]) -> bool:
         """Learn from deferred refresh results that were never measured; return whether there were any."""
-        ids = [id_ for id_, one in kept.items() if self._memory.is_unmeasured(one)]
+        ids = [id_ for id_, one in states.items() if self._memory.is_unmeasured(one)]
         looks = [look for look in self._store.get_known_pages(ids) if self._memory.is_eligible(look)] if ids else []
         self._learn_deferred(looks, None)
         return bool(looks)
@@ -227,53 +227,53 @@ class RefreshScheduler:
         """Learn from deferred changes; ``noticed`` says whether searches noticed them, None if unknown."""
         if not looks:
             return
-        made = self._memory.batch_pages(looks)
-        made = made if noticed is None else made._replace(batch=replace(made.batch, changed=noticed))
-        now_s = float(made.batch.last_fetch_s.max())
-        self._update_forecast(made, now_s)
-        after = self._runner.observe(made.memory, made.batch, now_s)
-        due_s = self._memory.compute_due_times("fetched", made, after, now_s, self._price.value)
-        self._memory.save(made, after, [look.state for look in looks])
+        pages = self._memory.batch_pages(looks)
+        pages = pages if noticed is None else pages._replace(batch=replace(pages.batch, changed=noticed))
+        now_s = float(pages.batch.last_fetch_s.max())
+        self._update_forecast(pages, now_s)
+        after = self._runner.observe(pages.memory, pages.batch, now_s)
+        due_s = self._memory.compute_due_times("fetched", pages, after, now_s, self._price.value)
+        self._memory.save(pages, after, [look.state for look in looks])
         pairs = zip(looks, due_s.tolist(), strict=True)
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in pairs if isfinite(look.page.due_s)])
 
-    def _learn(self, came: Sequence[RefreshResult]) -> dict[int, float]:
+    def _learn(self, results: Sequence[RefreshResult]) -> dict[int, float]:
         """Train the refresh policy with these results and return the pages' due times; gone pages count too."""
-        made = self._memory.batch_results(came)
-        now_s = float(made.batch.last_fetch_s.max())
-        self._update_forecast(made, now_s)
-        after = self._runner.observe(made.memory, made.batch, now_s)
-        self._set_first_price(made._replace(memory=after))
-        due_s = self._memory.compute_due_times("fetched", made, after, now_s, self._price.value)
-        self._memory.save(made, after, [one.new_state for one in came])
-        self._update_page_count(came)
-        return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
+        pages = self._memory.batch_results(results)
+        now_s = float(pages.batch.last_fetch_s.max())
+        self._update_forecast(pages, now_s)
+        after = self._runner.observe(pages.memory, pages.batch, now_s)
+        self._set_first_price(pages._replace(memory=after))
+        due_s = self._memory.compute_due_times("fetched", pages, after, now_s, self._price.value)
+        self._memory.save(pages, after, [one.new_state for one in results])
+        self._update_page_count(results)
+        return {one.result.task.id: at_s for one, at_s in zip(results, due_s.tolist(), strict=True) if not one.is_gone}
 
-    def _update_forecast(self, made: PageBatch, now_s: float) -> None:
+    def _update_forecast(self, pages: PageBatch, now_s: float) -> None:
         """Update the refresh forecast: predicted changes against those found."""
-        batch = made.batch
+        batch = pages.batch
         looked = ~batch.first_fetch & ~batch.gone
         if looked.any():
             some = batch.select(looked)
-            chance = self._runner.chance(made.memory, rewind_batch(some), some.last_fetch_s)
+            chance = self._runner.chance(pages.memory, rewind_batch(some), some.last_fetch_s)
             self.forecast = self.forecast.observe(chance, some.changed, now_s)
 
-    def _update_page_count(self, came: Sequence[RefreshResult]) -> None:
-        gone = [one.result.task.id for one in came if one.is_gone]
+    def _update_page_count(self, results: Sequence[RefreshResult]) -> None:
+        gone = [one.result.task.id for one in results if one.is_gone]
         self._store.delete_refresh_states(gone)
-        self._pages += sum(not one.state.memory and not one.is_gone for one in came) - len(gone)
+        self._pages += sum(not one.state.memory and not one.is_gone for one in results) - len(gone)
 
-    def _set_first_price(self, made: PageBatch) -> None:
+    def _set_first_price(self, pages: PageBatch) -> None:
         """Set the first refresh price from the first pages of all."""
         if self._runner.is_priced and self._price.price is None:
-            self._price = self._price.with_price(self._find_price(made, max(self.demand, float(len(made.batch)))))
+            self._price = self._price.with_price(self._find_price(pages, max(self.demand, float(len(pages.batch)))))
 
     # change signals
 
     def on_signals(self, signals: Sequence[ChangeSignal], now_s: float) -> int:
         """Save change signals; return how many were new. Those pages are reviewed at once, or soon."""
-        said = [one._replace(at_s=min(one.at_s, now_s)) for one in signals if one.at_s <= now_s + MAX_AHEAD_S]
-        news = list(self._store.add_signals(said))
+        plausible = [one._replace(at_s=min(one.at_s, now_s)) for one in signals if one.at_s <= now_s + MAX_AHEAD_S]
+        news = list(self._store.add_signals(plausible))
         looks = self._store.get_known_pages(news[:MAX_REVIEWED])
         self._update_due_times([look for look in looks if self._memory.is_eligible(look)], now_s)
         self._gone.on_new_links([look.page.id for look in looks if not is_good(look.page.status)], now_s)
@@ -319,11 +319,11 @@ class RefreshScheduler:
     def _clear_price(self, now_s: float) -> None:
         """Start at the price at which refreshes and polls together spend the budget, if any; tried once."""
         self._has_cleared, self._pages = True, self._store.count_refresh_states()
-        made = self._sample_pages()
-        if made is not None:
+        pages = self._sample_pages()
+        if pages is not None:
             askers = FetchDemand(
-                self._runner.build_wait_function(made.memory, made.batch),
-                self._pages / len(made.batch),
+                self._runner.build_wait_function(pages.memory, pages.batch),
+                self._pages / len(pages.batch),
                 partial(self.poller.estimate_poll_rate, now_s),
             )
             price = find_clearing_price(askers, self._price.target(self._own_budget_per_s, self.demand))
@@ -332,9 +332,9 @@ class RefreshScheduler:
     def _move_price(self) -> None:
         self._pages = self._store.count_refresh_states()
         if self._runner.is_priced and not self._price.is_settled:
-            made = self._sample_pages()
-            if made is not None:
-                self._price = self._price.with_price(self._find_price(made, self.demand), settled=True)
+            pages = self._sample_pages()
+            if pages is not None:
+                self._price = self._price.with_price(self._find_price(pages, self.demand), settled=True)
         self._price = self._price.move_price(self._own_budget_per_s, self.demand)
 
     def _sample_pages(self) -> PageBatch | None:
@@ -344,11 +344,11 @@ class RefreshScheduler:
         ]
         return self._memory.batch_pages(looks) if looks else None
 
-    def _find_price(self, made: PageBatch, pages: float) -> float:
+    def _find_price(self, pages: PageBatch, demand: float) -> float:
         """Find the refresh price at which sampled pages wait as long as the budget implies."""
         return find_starting_price(
-            self._runner.build_wait_function(made.memory, made.batch),
-            pages / self._price.target(self._own_budget_per_s, pages),
+            self._runner.build_wait_function(pages.memory, pages.batch),
+            demand / self._price.target(self._own_budget_per_s, demand),
         )
 
     def _review_pages(self, most: int, now_s: float) -> None:
@@ -360,23 +360,23 @@ class RefreshScheduler:
         if not self._cursor:
             self._idle.end_round()
         self._adopt([look for look in judged if not self._memory.has_memory(look.state)], now_s)
-        known = [look for look in judged if self._memory.has_memory(look.state)]
-        self._measure_freshness(known, now_s)
-        self._update_due_times(known, now_s)
+        with_memory = [look for look in judged if self._memory.has_memory(look.state)]
+        self._measure_freshness(with_memory, now_s)
+        self._update_due_times(with_memory, now_s)
 
-    def _measure_freshness(self, known: Sequence[KnownPage], now_s: float) -> None:
+    def _measure_freshness(self, looks: Sequence[KnownPage], now_s: float) -> None:
         """Measure the estimated freshness of these pages, including overdue ones that wait for a refresh."""
-        if known:
-            made = self._memory.batch_pages(known)
-            chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
-            self.freshness = self.freshness.observe(chance, made.batch.views)
+        if looks:
+            pages = self._memory.batch_pages(looks)
+            chance = self._runner.chance(pages.memory, pages.batch, np.full(len(looks), now_s))
+            self.freshness = self.freshness.observe(chance, pages.batch.views)
         if not self._cursor:
             self.freshness = self.freshness.end_round()
 
-    def _update_due_times(self, known: Sequence[KnownPage], now_s: float) -> None:
+    def _update_due_times(self, looks: Sequence[KnownPage], now_s: float) -> None:
         """Save new refresh due times, except for deferred pages, which would be postponed again and again."""
-        known = [look for look in known if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
-        pairs = zip(known, self._compute_due_times(known, now_s).tolist(), strict=True)
+        looks = [look for look in looks if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
+        pairs = zip(looks, self._compute_due_times(looks, now_s).tolist(), strict=True)
         self._store.save_due_times(
             [(look.page.id, at_s) for look, at_s in pairs if is_rescheduled(look.page.due_s, at_s, now_s)]
         )
@@ -386,11 +386,11 @@ class RefreshScheduler:
         if not looks:
             return
         looks = [look._replace(state=look.state._replace(before_s=None)) for look in looks]
-        made = self._memory.batch_pages(looks)
-        after = self._runner.observe(made.memory, made.batch, now_s)
-        self._set_first_price(made._replace(memory=after))
-        due_s = self._memory.compute_due_times("fetched", made, after, now_s, self._price.value)
-        self._memory.save(made, after, [look.state for look in looks])
+        pages = self._memory.batch_pages(looks)
+        after = self._runner.observe(pages.memory, pages.batch, now_s)
+        self._set_first_price(pages._replace(memory=after))
+        due_s = self._memory.compute_due_times("fetched", pages, after, now_s, self._price.value)
+        self._memory.save(pages, after, [look.state for look in looks])
         self._pages += sum(not look.state.memory for look in looks)
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
 
@@ -402,9 +402,9 @@ class RefreshScheduler:
             due += self._store.get_due(now_s, most)
         if not due:
             return [], {}
-        known = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
+        looks = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
         polls = frozenset(one.id for one in due if self.poller.is_pending(one.id))
-        pages = [known[one.id] for one in due if one.id in known and one.id not in polls]
+        pages = [looks[one.id] for one in due if one.id in looks and one.id not in polls]
         judged = [look for look in pages if self._memory.is_eligible(look)]
         later: dict[int, float] = {}
         rng = rng_for(self._seed, f"refresh/idle {now_s}")
@@ -421,8 +421,8 @@ class RefreshScheduler:
         """Estimate the current worth of refreshing these pages, by id; the price if the policy does not say."""
         if not looks:
             return {}
-        made = self._memory.batch_pages(looks)
-        worth = self._runner.value(made.memory, made.batch, now_s)
+        pages = self._memory.batch_pages(looks)
+        worth = self._runner.value(pages.memory, pages.batch, now_s)
         values = np.full(len(looks), self.price or DEFAULT_PRICE) if worth is None else worth
         return dict(zip([look.page.id for look in looks], values.tolist(), strict=True))
 
@@ -471,17 +471,17 @@ class RefreshScheduler:
         looks = [look for look in looks if not self._memory.is_unmeasured(look.state)]
         if not looks:
             return
-        made = self._memory.batch_pages(looks)
-        after = self._runner.learn_gains(made.memory, made.batch, now_s)
-        self._memory.record_decision("gained", made, after, now_s, {})
-        self._memory.save(made, after, [look.state for look in looks])
+        pages = self._memory.batch_pages(looks)
+        after = self._runner.learn_gains(pages.memory, pages.batch, now_s)
+        self._memory.record_decision("gained", pages, after, now_s, {})
+        self._memory.save(pages, after, [look.state for look in looks])
 
     # for people
 
     def explain_page(self, look: KnownPage, now_s: float) -> PolicyVerdict | None:
         """Explain the refresh policy's verdict on a page; None if another rule schedules it."""
-        made = self._memory.batch_pages([look]) if self._memory.is_eligible(look) else None
-        return None if made is None else explain_page(self._runner, made, now_s, self.price)
+        pages = self._memory.batch_pages([look]) if self._memory.is_eligible(look) else None
+        return None if pages is None else explain_page(self._runner, pages, now_s, self.price)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
         """Estimate the cost of these fetches in ordinary fetches, for the refresh scheduler's callers."""
@@ -496,5 +496,5 @@ class RefreshScheduler:
         """Compute when pages are worth a refresh at the current price."""
         return self._compute_batch_due(self._memory.batch_pages(looks), now_s) if looks else np.zeros(0)
 
-    def _compute_batch_due(self, made: PageBatch, now_s: float) -> Floats:
-        return self._memory.compute_due_times("asked", made, made.memory, now_s, self._price.value)
+    def _compute_batch_due(self, pages: PageBatch, now_s: float) -> Floats:
+        return self._memory.compute_due_times("asked", pages, pages.memory, now_s, self._price.value)

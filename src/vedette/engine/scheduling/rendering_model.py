@@ -103,9 +103,9 @@ class RenderingModel:
         whole = self._groups.get(host, RenderStats())
         group = self._groups.get(f"{host} {pattern}", RenderStats())
         share = group.estimate_share(whole.estimate_share(0.5))
-        known = group if group.rendered else whole
-        seconds = known.seconds if known.rendered else USUAL_SECONDS
-        requests = known.requests if known.rendered else USUAL_REQUESTS
+        stats = group if group.rendered else whole
+        seconds = stats.seconds if stats.rendered else USUAL_SECONDS
+        requests = stats.requests if stats.rendered else USUAL_REQUESTS
         cost = self._cost.estimate_rendering(requests, seconds)
         render, reason = _decide(mode, group, share, cost, worth, price)
         return RenderChoice(render, reason, pattern, share, seconds, requests, cost, group.rendered, group.brought)
@@ -159,15 +159,15 @@ def _decide(
 
 
 def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:
-    made = result.rendering
-    if made is None:
+    rendering = result.rendering
+    if rendering is None:
         return replace(before, skipped=before.skipped + 1)
     rendered = before.rendered + 1
     return RenderStats(
         rendered,
-        before.brought + made.has_helped,
-        before.seconds + (made.seconds - before.seconds) / rendered,
-        before.requests + (made.requests - before.requests) / rendered,
+        before.brought + rendering.has_helped,
+        before.seconds + (rendering.seconds - before.seconds) / rendered,
+        before.requests + (rendering.requests - before.requests) / rendered,
     )
 
 

@@ -127,17 +127,17 @@ class Schedule:
         now_s = float(batch.last_fetch_s.max())
         rng = rng_for(self.seed, f"refresh/{now_s}")
         state = np.array([row.interval_s if row else 0.0 for row in before])
-        kept = self.pages.observe(state, batch, now_s)
-        due = self.pages.due(kept, batch, now_s, 0.0, rng)
+        after = self.pages.observe(state, batch, now_s)
+        due = self.pages.due(after, batch, now_s, 0.0, rng)
         looks = self.sources.due((), batch, now_s, 0.0, rng)
         kinds = [kind_after(*pair) for pair in zip(results, before, strict=True)]
         sources = [is_source(result.task.url, kind) for result, kind in zip(results, kinds, strict=True)]
         due = np.where(sources, looks, due)
         if self.witness is not None:
             facts = {"state": state.tolist(), "is_source": sources, **_to_columns(batch)}
-            self._record_decision(self.witness, now_s, facts, {"state": kept.tolist(), "due_s": due.tolist()})
+            self._record_decision(self.witness, now_s, facts, {"state": after.tolist(), "due_s": due.tolist()})
         ids = [result.task.id for result in results]
-        return dict(zip(ids, zip(kept.tolist(), due.tolist(), strict=True), strict=True))
+        return dict(zip(ids, zip(after.tolist(), due.tolist(), strict=True), strict=True))
 
     def _record_decision(self, witness: DecisionRecorder, now_s: float, facts: Columns, outcome: Columns) -> None:
         policies = {"pages": asdict(self.pages), "sources": asdict(self.sources)}
@@ -171,7 +171,7 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
     same = earlier if earlier is not None and _is_not_modified(result) else None
     changed = has_changed(result, earlier)
     # The first copy of identical bytes, unless it was given up; a 304 has none.
-    kept = earlier.place if earlier is not None and not changed and result.digest == earlier.digest else None
+    place = earlier.place if earlier is not None and not changed and result.digest == earlier.digest else None
     return PageRow(
         id=result.task.id,
         host=host,
@@ -187,7 +187,7 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
         payload_digest=same.payload_digest if same else result.payload_digest,
         location=result.location or "",
         body_bytes=same.body_bytes if same else result.body_bytes,
-        place=kept or (None if same else result.place),
+        place=place or (None if same else result.place),
         interval_s=interval_s,
         due_s=due_s,
     )

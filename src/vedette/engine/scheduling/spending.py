@@ -93,9 +93,9 @@ class DaySpending(NamedTuple):
         >>> DaySpending.from_json('{"day": 1, "sites": {"a": 3}}')
         """
         try:
-            kept = json.loads(text or "")
-            sites = {str(site): _unpack_kinds(kinds) for site, kinds in kept["sites"].items()}
-            return cls(int(kept["day"]), sites)
+            data = json.loads(text or "")
+            sites = {str(site): _unpack_kinds(kinds) for site, kinds in data["sites"].items()}
+            return cls(int(data["day"]), sites)
         except (TypeError, ValueError, KeyError, AttributeError):
             return None
 
@@ -150,32 +150,32 @@ class SpendingLog:
             counted.append(CountedResult(result, site.start if site is not None else "", kind, row))
         return counted
 
-    def add(self, came: Sequence[CountedResult], found: Mapping[str, int], now_s: float) -> None:
+    def add(self, results: Sequence[CountedResult], found: Mapping[str, int], now_s: float) -> None:
         """Count fetches in the spending log; ``found`` is how many unseen URLs each page linked to."""
-        for one in came:
+        for one in results:
             self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found.get(one.result.task.url, 0)))
             if one.kind != "robots":
                 self._recent.pop(one.result.task.id, None)
                 self._recent[one.result.task.id] = int(now_s // DAY_S), one.site, one.kind
         while len(self._recent) > MAX_RECENT:
             del self._recent[next(iter(self._recent))]
-        self._is_kept = self._is_kept and not came
+        self._is_kept = self._is_kept and not results
         self._save_all_time()
         self.save_periodically(now_s)
 
     def add_gains(self, gains: Iterable[FetchGain]) -> None:
         """Add measured search gains to the spending log, for fetches whose purpose is remembered."""
         for one in gains:
-            known = self._recent.get(one.page)
-            if known is not None and one.gain is not None and isfinite(one.gain):
-                self._add(*known, FetchStats(measured=1.0, gain=one.gain))
+            entry = self._recent.get(one.page)
+            if entry is not None and one.gain is not None and isfinite(one.gain):
+                self._add(*entry, FetchStats(measured=1.0, gain=one.gain))
                 self._is_kept = False
 
     def get_today(self, now_s: float) -> DaySpending:
         """Return today's spending."""
         number = int(now_s // DAY_S)
-        kept = self._day or DaySpending.from_json(self._store.get_value(_day_key(number)))
-        return kept if kept is not None and kept.number == number else DaySpending(number, {})
+        day = self._day or DaySpending.from_json(self._store.get_value(_day_key(number)))
+        return day if day is not None and day.number == number else DaySpending(number, {})
 
     def save_periodically(self, now_s: float) -> None:
         """Save the spending log if anything was counted and it is time."""
@@ -198,8 +198,8 @@ class SpendingLog:
         if self._day is None or number > self._day.number:
             if self._day is not None:
                 self._store.set_value(_day_key(self._day.number), self._day.to_json())
-            kept = DaySpending.from_json(self._store.get_value(_day_key(number)))
-            self._day = kept if kept is not None and kept.number == number else DaySpending(number, {})
+            day = DaySpending.from_json(self._store.get_value(_day_key(number)))
+            self._day = day if day is not None and day.number == number else DaySpending(number, {})
         # A late result for a finished day counts with today: it is a matter of minutes.
         self._day.add(site, kind, spent)
 
@@ -243,6 +243,6 @@ def _pack(spent: FetchStats) -> list[float]:
     return [round(each, 6) for each in astuple(spent)]
 
 
-def _unpack_kinds(kept: Mapping[str, Sequence[float]]) -> StatsByKind:
-    rows = {str(kind): [float(each) for each in row] for kind, row in kept.items() if kind in FETCH_KINDS}
+def _unpack_kinds(data: Mapping[str, Sequence[float]]) -> StatsByKind:
+    rows = {str(kind): [float(each) for each in row] for kind, row in data.items() if kind in FETCH_KINDS}
     return {kind: FetchStats(*row) for kind, row in rows.items() if len(row) == _WIDTH and all(map(isfinite, row))}

@@ -89,8 +89,8 @@ class ImpactLookup:
     def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
         """Return the front queues of newly found URLs by position, if their impact is estimated."""
         gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
-        known = np.flatnonzero(np.isfinite(gains))
-        return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
+        places = np.flatnonzero(np.isfinite(gains))
+        return dict(zip(places.tolist(), self._estimates.get_front_queues(gains[places]).tolist(), strict=True))
 
     def reorder_host(self, host: HostState) -> None:
         """Reorder a host's waiting URLs by impact after each new impact pass, the best first.
@@ -102,10 +102,10 @@ class ImpactLookup:
         host.impact_version = self._estimates.version
         ids, before = self._urls.get_queue(host.id)
         gains = self._estimates.get_known(ids)
-        known = np.isfinite(gains)
+        is_known = np.isfinite(gains)
         fronts = before.astype(np.int64)
-        fronts[known] = assign_by_rank(gains[known])
-        order = np.argsort(np.where(known, -gains, -inf), kind="stable")
+        fronts[is_known] = assign_by_rank(gains[is_known])
+        order = np.argsort(np.where(is_known, -gains, -inf), kind="stable")
         self._urls.set_queue(host.id, ids[order], fronts[order])
 
     def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
@@ -221,8 +221,8 @@ class WorthSorter:
     def _score_step(self, sifting: _SortJob) -> None:
         """Score the next URLs of a sort by worth; known pages that wait for a refresh keep their position."""
         ids = sifting.ids[sifting.done : sifting.done + URLS_PER_STEP]
-        urls, known = self._store.get_urls(ids.tolist()), self._store.get_pages(ids.tolist())
-        rows = [row for row, id_ in enumerate(ids.tolist()) if id_ in urls and id_ not in known]
+        urls, pages = self._store.get_urls(ids.tolist()), self._store.get_pages(ids.tolist())
+        rows = [row for row, id_ in enumerate(ids.tolist()) if id_ in urls and id_ not in pages]
         if rows:
             some = ids[rows]
             worth = self._first_fetches.estimate_worths(

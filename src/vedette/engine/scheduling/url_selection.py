@@ -61,8 +61,8 @@ def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
     """Build the stored copy that a response is compared with; None without a body."""
     if not row.digest:
         return None
-    kept, modified_s = (content.baseline, content.modified_s) if content else (None, None)
-    return StoredCopy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept, modified_s)
+    baseline, modified_s = (content.baseline, content.modified_s) if content else (None, None)
+    return StoredCopy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, baseline, modified_s)
 
 
 class UrlSelector:
@@ -317,7 +317,7 @@ class UrlSelector:
         given = tuple(verdict for verdict in verdicts if isinstance(verdict, FetchTask))
         return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
 
-    def _add_values(self, host: HostState, drawn: list[_Candidate], known: Container[int]) -> list[_Candidate]:
+    def _add_values(self, host: HostState, drawn: list[_Candidate], known_ids: Container[int]) -> list[_Candidate]:
         """Return candidates with their value in the unit of the price, by which hosts are compared.
 
         Only if URLs are ordered by impact: the other orders have their own units. A refresh is worth its price if
@@ -325,7 +325,7 @@ class UrlSelector:
         """
         if self._hosts.rules.order == "impact":
             others = [one for one in drawn if one.worth < NEW_WORTH]
-            unseen = [one.leased for one in others if one.leased.id not in known]
+            unseen = [one.leased for one in others if one.leased.id not in known_ids]
             inlinks = self._urls.count_inlinks(np.array([one.id for one in unseen], np.uint32)).tolist()
             gains = self._impact.get_gains(unseen) if self._impact.is_active else None
             worths = self._first_fetches.estimate_worths([one.url for one in unseen], inlinks, gains).tolist()

@@ -91,12 +91,12 @@ def _select_ours(value: str, agent: str) -> list[str]:
     ours: list[str] = []
     is_ours = True
     for part in value.split(","):
-        said = part
+        text = part
         named = _NAMED.fullmatch(part)
         if named and named[1] not in _WITH_VALUE and named[1] not in _WORDS:
-            is_ours, said = named[1] in ("robots", "*", agent), named[2]
+            is_ours, text = named[1] in ("robots", "*", agent), named[2]
         if is_ours:
-            ours.append(said)
+            ours.append(text)
     return ours
 
 

@@ -255,9 +255,9 @@ def _describe_expiry(state: RobotsState) -> str:
 
 def _describe_wait(state: RobotsState, now_s: float) -> str:
     times = "once" if state.failures == 1 else f"{state.failures} times in a row"
-    kept = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
+    copy = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
     wait = _format_span(state.until_s - now_s)
-    return f"No pages are fetched for {wait}: robots.txt failed {times} ({state.why}){kept}."
+    return f"No pages are fetched for {wait}: robots.txt failed {times} ({state.why}){copy}."
 
 
 def _describe_copy(state: RobotsState, now_s: float) -> str:
@@ -291,10 +291,10 @@ def apply_event(
     state: RobotsState, event: RobotsResponse | RobotsFailure, user_agent: str, most_s: float = MAX_LIFETIME_S
 ) -> RobotsState:
     """Return the robots.txt state of an origin after a response or failure; ``most_s`` bounds its lifetime."""
-    known = _compute_next(state, event, user_agent)
-    if known.status is RobotsStatus.WAITING:
-        return known
-    return replace(known, until_s=min(known.until_s, event.now_s + most_s))
+    new_state = _compute_next(state, event, user_agent)
+    if new_state.status is RobotsStatus.WAITING:
+        return new_state
+    return replace(new_state, until_s=min(new_state.until_s, event.now_s + most_s))
 
 
 def _compute_next(state: RobotsState, event: RobotsResponse | RobotsFailure, user_agent: str) -> RobotsState:

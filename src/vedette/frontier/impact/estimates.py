@@ -54,10 +54,10 @@ class ImpactOrder:
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """Return the expected gain of a first fetch of each unseen URL, or breadth first where none is known."""
         gain = batch.gain if isinstance(batch, UnseenWithGain) else np.full(len(batch), np.nan)
-        known = np.isfinite(gain)
-        if not known.any():
+        is_known = np.isfinite(gain)
+        if not is_known.any():
             return Breadth().worth(state, batch, now, rng)
-        return np.where(known, gain, gain[known].mean())
+        return np.where(is_known, gain, gain[is_known].mean())
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
         """Describe the expected gain of an unseen URL in words."""

@@ -180,20 +180,20 @@ class ImpactModel:
         return self.slope * columns[:, BY_TERMS] if self.slope else np.zeros(len(columns))
 
     def build_columns(
-        self, batch: DescribedUrls, told: _TrainingFolds | None = None, hits: Hits | None = None
+        self, batch: DescribedUrls, folds: _TrainingFolds | None = None, hits: Hits | None = None
     ) -> Floats:
-        """Build the feature columns of the impact model, one row per page; ``told`` for pages it was trained on."""
+        """Build the feature columns of the impact model, one row per page; ``folds`` for pages it was trained on."""
         assert self.means is not None, "learned before asked"
         row, word = _collect_words(batch)
-        if told is None:
+        if folds is None:
             folders, branches = self.means.folders.lookup(batch.folder), self.means.branches.lookup(batch.branch)
             words = self.means.words.lookup(word)
         else:
-            folders, branches, words = told.means
+            folders, branches, words = folds.means
         word_mean, word_most = _average_by_words(row, words, len(batch), self.means.words.prior)
         links = np.bincount(batch.texts.row[batch.texts.is_anchor], minlength=len(batch))
         columns = (
-            *self._estimate_by_pairs(batch, told, hits),
+            *self._estimate_by_pairs(batch, folds, hits),
             *(
                 self.estimate_by_importance(batch),
                 batch.importance,
@@ -215,32 +215,32 @@ class ImpactModel:
         return np.asarray(np.bincount(row, gains, pages), np.float64), most
 
     def _estimate_by_pairs(
-        self, batch: DescribedUrls, told: _TrainingFolds | None, hits: Hits | None
+        self, batch: DescribedUrls, folds: _TrainingFolds | None, hits: Hits | None
     ) -> tuple[Floats, Floats, Floats]:
         """Estimate impact by URL and query pairs: probable, probable with all n-grams, and by expected scores."""
         nothing = np.zeros(len(batch))
         if self.scorer is None:
             return nothing, nothing, nothing
-        pairs, columns, bar = self._match_pairs(batch, told, hits)
-        half = None if told is None else told.half[pairs.row]
-        asked, strict = self._get_frequencies(pairs), pairs.share >= FULL_MATCH
+        pairs, columns, bar = self._match_pairs(batch, folds, hits)
+        half = None if folds is None else folds.half[pairs.row]
+        frequency, strict = self._get_frequencies(pairs), pairs.share >= FULL_MATCH
         means, above = self.scorer.predict_both(columns, bar, half)
-        chance, passes = above * asked, (means > bar) & strict
+        chance, passes = above * frequency, (means > bar) & strict
         probable, certain, printed = (
-            _sum_by_page(pairs, values, len(batch)) for values in (chance, chance * strict, passes * asked)
+            _sum_by_page(pairs, values, len(batch)) for values in (chance, chance * strict, passes * frequency)
         )
         return probable, certain, printed
 
     def _match_pairs(
-        self, batch: DescribedUrls, told: _TrainingFolds | None, hits: Hits | None = None
+        self, batch: DescribedUrls, folds: _TrainingFolds | None, hits: Hits | None = None
     ) -> tuple[Pairs, Floats, Floats]:
         assert self.settings is not None, "learned before asked"
         assert self.sketches is not None, "learned before asked"
         assert self.matcher is not None, "learned before asked"
         pairs = self.matcher.build_pairs(self.matcher.find_hits(batch.texts) if hits is None else hits)
         bar = self.sketches.get_thresholds()[pairs.query]
-        if told is not None:
-            bar = self.sketches.get_thresholds_without(pairs.query, told.page[pairs.row])
+        if folds is not None:
+            bar = self.sketches.get_thresholds_without(pairs.query, folds.page[pairs.row])
         return pairs, build_pair_columns(pairs, batch, self.settings.queries, self.sketches, bar), bar
 
     def _get_frequencies(self, pairs: Pairs) -> Floats:
@@ -274,7 +274,7 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
     if before.settings is None or not len(brought):
         return after
     asking = before.settings
-    told = _build_folds(brought)
+    folds = _build_folds(brought)
     row, word = _collect_words(brought)
     means = (
         pool_means(brought.folder, brought.gain),
@@ -285,10 +285,10 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
     if sketches is None:
         sketches = Sketches.empty(len(asking.queries)).put(brought.found_query, found, brought.found_score)
     after = replace(after, means=Means(*means), matcher=Matcher(asking.queries), sketches=sketches)
-    after = _fit_scorer(after, brought, told)
+    after = _fit_scorer(after, brought, folds)
     if len(brought) < FEWEST_PAIRS:
         return after
-    rows = after.build_columns(brought, told)
+    rows = after.build_columns(brought, folds)
     weights = fit_weights(rows[:, BY_QUERIES], rows[:, BY_IMPORTANCE], brought.gain)
     after = replace(after, weights=weights)
     if asking.term_gains is not None:
@@ -323,11 +323,11 @@ def _build_folds(brought: TrainingPages) -> _TrainingFolds:
     return _TrainingFolds(brought.page, half, means)
 
 
-def _fit_scorer(after: ImpactModel, brought: TrainingPages, told: _TrainingFolds) -> ImpactModel:
+def _fit_scorer(after: ImpactModel, brought: TrainingPages, folds: _TrainingFolds) -> ImpactModel:
     assert after.settings is not None, "there are queries"
-    pairs, columns, _ = after._match_pairs(brought, told)  # noqa: SLF001 - this is how it is built
+    pairs, columns, _ = after._match_pairs(brought, folds)  # noqa: SLF001 - this is how it is built
     scores = lookup_true_scores(pairs, brought, len(after.settings.queries))
-    halves = grow_forest_pair(columns, scores, told.half[pairs.row], after.settings.grow, after.settings.seed)
+    halves = grow_forest_pair(columns, scores, folds.half[pairs.row], after.settings.grow, after.settings.seed)
     return replace(after, scorer=halves)
 
 

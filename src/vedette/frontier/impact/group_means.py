@@ -36,8 +36,8 @@ class PooledMeans:
         if not len(self.key):
             return np.full(len(keys), self.prior)
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
-        known = self.key[at] == keys
-        total, times = np.where(known, self.total[at], 0.0), np.where(known, self.times[at], 0.0)
+        is_known = self.key[at] == keys
+        total, times = np.where(is_known, self.total[at], 0.0), np.where(is_known, self.times[at], 0.0)
         return np.asarray((total + PRIOR_PAGES * self.prior) / (times + PRIOR_PAGES))
 
     @property

@@ -60,9 +60,9 @@ class QuerySet:
         at = concatenate_ranges(starts, ends)
         start = np.append(0, np.cumsum(ends - starts))
         begins, stops = (np.searchsorted(self.forms.place, at, side=side) for side in ("left", "right"))
-        kept = concatenate_ranges(begins, stops)
+        places = concatenate_ranges(begins, stops)
         forms = WordForms(
-            self.forms.words[kept], np.repeat(np.arange(len(at)), stops - begins), self.forms.weight[kept]
+            self.forms.words[places], np.repeat(np.arange(len(at)), stops - begins), self.forms.weight[places]
         )
         return QuerySet(self.words[at], start, self.frequency[queries], self.idf[at], forms)
 
@@ -238,25 +238,25 @@ class Matcher:
         units = np.flatnonzero(self._is_first[at])
         pair, telling = pair[units], self._telling[at[units]]
         in_url, in_anchors = (_find_best(each * self._weight[at], units) for each in (is_in_url, is_in_anchors))
-        told = _sum_by_pair(pair, telling, len(row))
-        told[told == 0] = 1.0
+        total = _sum_by_pair(pair, telling, len(row))
+        total[total == 0] = 1.0
         return Pairs(
             row,
             query,
             _sum_by_pair(pair, np.maximum(in_url, in_anchors) > 0, len(row)) / np.maximum(self._units[query], 1),
-            _sum_by_pair(pair, in_url * telling, len(row)) / told,
-            _sum_by_pair(pair, in_anchors * telling, len(row)) / told,
+            _sum_by_pair(pair, in_url * telling, len(row)) / total,
+            _sum_by_pair(pair, in_anchors * telling, len(row)) / total,
             run,
             links,
         )
 
 
-def _find_in(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
+def _find_in(keys: Ints, sorted_keys: Ints) -> tuple[Flags, Ints]:
     """Find which n-gram keys are in a sorted array of known ones, and where."""
-    if not len(known):
+    if not len(sorted_keys):
         return np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.int64)
-    at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return known[at] == keys, at
+    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return sorted_keys[at] == keys, at
 
 
 def _find_best(values: Floats, starts: Ints) -> Floats:

@@ -51,11 +51,11 @@ def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, se
 def build_pair_columns(pairs: Pairs, batch: DescribedUrls, wanted: QuerySet, sketches: Sketches, bar: Floats) -> Floats:
     """Build the scorer's features of unseen URL and query pairs, one row per pair."""
     words = np.diff(wanted.start)
-    asked = np.add.reduceat(np.append(wanted.idf, 0.0), wanted.start[:-1]) * (words > 0)
+    idf_sums = np.add.reduceat(np.append(wanted.idf, 0.0), wanted.start[:-1]) * (words > 0)
     query, row = pairs.query, pairs.row
     columns = (
         *(pairs.share, pairs.in_url, pairs.in_anchors, pairs.longest_ngram, np.log1p(pairs.links)),
-        *(words[query], asked[query], bar, sketches.compute_means()[query]),
+        *(words[query], idf_sums[query], bar, sketches.compute_means()[query]),
         *(np.log1p(np.maximum(batch.inlinks[row], 0)), batch.importance[row], batch.depth[row]),
     )
     return np.column_stack([np.asarray(column, np.float64) for column in columns])

@@ -51,9 +51,9 @@ class Sketches:
         age = np.arange(len(queries))
         order = np.lexsort((-age, pages, queries))
         newest = np.append(True, (np.diff(queries[order]) != 0) | (np.diff(pages[order]) != 0))[: len(order)]
-        kept = order[newest]
-        kept = kept[(pages[kept] != NO_PAGE) & (scores[kept] > 0)]
-        return self._rebuild(touched, queries[kept], pages[kept], scores[kept])
+        rows = order[newest]
+        rows = rows[(pages[rows] != NO_PAGE) & (scores[rows] > 0)]
+        return self._rebuild(touched, queries[rows], pages[rows], scores[rows])
 
     def _rebuild(self, touched: Ints, query: Ints, page: Ints, score: Floats) -> "Sketches":
         order = np.lexsort((page, -score, query))

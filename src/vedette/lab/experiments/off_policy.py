@@ -74,7 +74,7 @@ def build_row(world: str, estimator: str, searches: int, seed: int) -> Measureme
     scene = _load_scenario(place.path, place.part)
     found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)
     truth = _simulate_truth(place.path, place.part, seed)
-    is_said = not found.said
+    is_said = not found.caveat
     return {
         "enough": float(is_said),
         "effective": found.effective,

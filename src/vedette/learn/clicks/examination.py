@@ -45,13 +45,13 @@ def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
     # A result at only one position says nothing about positions.
     moved = (shown > 0).sum(axis=1) > 1
     shown, clicked = shown[moved], clicked[moved]
-    heard = clicked.sum(axis=0)
-    if np.count_nonzero(heard) < 2:
+    clicks = clicked.sum(axis=0)
+    if np.count_nonzero(clicks) < 2:
         return modelled
     examined = _fit_examination(shown, clicked, modelled)
     # The level is the model's: on average over clicks, logarithms are unchanged.
-    offset = np.average(np.log(modelled / np.maximum(examined, _TINY)), weights=heard)
-    weight = heard / (heard + CONFIDENCE)
+    offset = np.average(np.log(modelled / np.maximum(examined, _TINY)), weights=clicks)
+    weight = clicks / (clicks + CONFIDENCE)
     mixed = (1 - weight) * np.log(modelled) + weight * (np.log(np.maximum(examined, _TINY)) + offset)
     return np.asarray(np.minimum(np.exp(mixed), 1.0))
 

@@ -84,12 +84,12 @@ def build_impressions(slates: Iterable[SearchEvent], events: Iterable[ClickEvent
     >>> seen.page.tolist(), seen.clicked.tolist(), seen.liked.tolist(), seen.groups
     ([7, 8], [False, True], [0.0, 1.0], ('kites',))
     """
-    kept = [slate for slate in slates if not slate.filter_reason]
+    unfiltered = [slate for slate in slates if not slate.filter_reason]
     deeds = _group_events(events)
-    later = _find_next_searches(kept)  # a search without results is also a return
+    later = _find_next_searches(unfiltered)  # a search without results is also a return
     groups, visitors, addresses = _NameNumbers(), _NameNumbers(), _NameNumbers()
     rows: list[_Row] = []
-    for number, slate in enumerate(slate for slate in kept if slate.results and slate.id in deeds):
+    for number, slate in enumerate(slate for slate in unfiltered if slate.results and slate.id in deeds):
         stayed = _compute_dwells(deeds[slate.id], later.get(slate.id), speed)
         named = (groups[slate.words], visitors[slate.visitor], addresses[slate.visitor[:ADDRESS_DIGITS]], number)
         rows += [_build_row(shown, slate, named, stayed) for shown in slate.results]

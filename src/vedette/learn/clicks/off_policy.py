@@ -75,7 +75,7 @@ class Estimate(NamedTuple):
     low: float
     high: float
     effective: float
-    said: str
+    caveat: str
 
 
 def normal_interval(values: Floats) -> tuple[float, float]:
@@ -93,7 +93,7 @@ def normal_interval(values: Floats) -> tuple[float, float]:
 def ips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
     """Estimate another policy's value by inverse propensity scoring (IPS).
 
-    >>> ips(Decisions(*(np.array([0.5]),) * 5)).said
+    >>> ips(Decisions(*(np.array([0.5]),) * 5)).caveat
     'not enough data'
     """
     return _estimate_mean(log, log.weights * log.reward, ends)
@@ -123,8 +123,8 @@ def _build_estimate(log: Decisions, value: float, between: tuple[float, float]) 
     weights = log.weights
     squares = float((weights**2).sum())
     effective = float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
-    said = NOT_ENOUGH_DATA if effective < MIN_EFFECTIVE or not _is_covered(weights) else ""
-    return Estimate(value, *between, effective, said)
+    caveat = NOT_ENOUGH_DATA if effective < MIN_EFFECTIVE or not _is_covered(weights) else ""
+    return Estimate(value, *between, effective, caveat)
 
 
 def _is_covered(weights: Floats) -> bool:

@@ -160,13 +160,15 @@ def _estimate_exposure(days: Floats, hazard: Floats, changed: Bools) -> _Exposur
     ended = -alive * np.expm1(-turns) / -np.expm1(-total)
     # Days before the end of a life that may outlast the gap, minus those of lives that do.
     lived = (alive * -np.expm1(-turns) / hazard - days * np.exp(-total)) / -np.expm1(-total)
-    came = changed[:, None]
-    return _Exposure(np.where(came, ended, 0.0), np.where(came, np.clip(lived, 0.0, days), days))
+    has_changed = changed[:, None]
+    return _Exposure(np.where(has_changed, ended, 0.0), np.where(has_changed, np.clip(lived, 0.0, days), days))
 
 
 def _replace_announced(spent: _Exposure, from_d: Floats, known_d: Floats) -> _Exposure:
     """Replace estimated exposure if the time of the change was announced."""
-    known = np.isfinite(known_d)[:, None]
+    is_known = np.isfinite(known_d)[:, None]
     delay_d = np.nan_to_num(known_d)
     ended = np.arange(BINS) == _bin(from_d + delay_d)[:, None]
-    return _Exposure(np.where(known, ended, spent.ended), np.where(known, _time_per_bin(from_d, delay_d), spent.days))
+    return _Exposure(
+        np.where(is_known, ended, spent.ended), np.where(is_known, _time_per_bin(from_d, delay_d), spent.days)
+    )

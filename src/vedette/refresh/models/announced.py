@@ -84,8 +84,8 @@ class Announcements:
             after.groups[groups, :DAYS] *= (1 - 1 / _REMEMBERED_CHANGES) ** changes
             after.groups[groups, DAYS:LAST_S] *= (1 - 1 / _REMEMBERED_LOOKS) ** others
             np.add.at(after.groups[:, :LAST_S], numbers[rows], counts[rows].astype(np.float64))
-            heard = np.flatnonzero(seen & apart & told_of)
-            _learn_gaps(after.groups, numbers[heard], batch.signal_s[heard])
+            announced_rows = np.flatnonzero(seen & apart & told_of)
+            _learn_gaps(after.groups, numbers[announced_rows], batch.signal_s[announced_rows])
         return after
 
     def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
@@ -108,8 +108,8 @@ class Announcements:
             for since_s in (batch.last_fetch_s, told_s)
         )
         recall = quality.recall * self._chance_speaking(memory, batch, listened_s)
-        said = np.where(is_heard, np.log1p(quality.recall * belief.hazard / quality.false_d), 0.0)
-        adjusted = Belief((1.0 - recall * silent) * belief.staleness + said, belief.hazard)
+        jump = np.where(is_heard, np.log1p(quality.recall * belief.hazard / quality.false_d), 0.0)
+        adjusted = Belief((1.0 - recall * silent) * belief.staleness + jump, belief.hazard)
         return AnnouncedBelief(adjusted, recall * listened, quality.false_d)
 
     def _chance_speaking(self, memory: Memory, batch: KnownPages, listened_s: Floats) -> Floats:
@@ -134,5 +134,5 @@ def _learn_gaps(groups: Floats, numbers: Ints, signal_s: Floats) -> None:
 
 def is_announced(batch: KnownPages, at_s: Floats) -> Bools:
     """Check whether a change was announced after the last fetch and by the given time."""
-    heard: Bools = (batch.signal_s > batch.last_fetch_s) & (batch.signal_s <= at_s)
-    return heard
+    announced: Bools = (batch.signal_s > batch.last_fetch_s) & (batch.signal_s <= at_s)
+    return announced

@@ -61,8 +61,8 @@ class Mixture:
         after = memory.grow_for(batch)
         judged = is_informative(batch)
         if judged.any():  # a first fetch is no evidence for any model
-            said = to_chance(self._beliefs(memory, _rewind_batch(batch), batch.last_fetch_s))
-            update_weights(after.groups[:, : 1 + len(self.parts)], batch, log_scores(said, batch.changed), judged)
+            chances = to_chance(self._beliefs(memory, _rewind_batch(batch), batch.last_fetch_s))
+            update_weights(after.groups[:, : 1 + len(self.parts)], batch, log_scores(chances, batch.changed), judged)
         for (part, mine), (_, grown) in zip(self.iterate_parts(memory), self.iterate_parts(after), strict=True):
             learned = part.learn(mine, batch)
             grown.pages[:], grown.groups[:] = learned.pages, learned.groups
@@ -79,8 +79,8 @@ class Mixture:
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return the weighted mean of the models' rates, and of the ends of their intervals."""
         weights = self.weights(memory, batch)
-        said = np.array([part.rates(mine, batch) for part, mine in self.iterate_parts(memory)])
-        return Rates(*np.einsum("np,pkn->kn", weights, said))
+        rates = np.array([part.rates(mine, batch) for part, mine in self.iterate_parts(memory)])
+        return Rates(*np.einsum("np,pkn->kn", weights, rates))
 
     def weights(self, memory: Memory, batch: KnownPages) -> Floats:
         """Return how far each model of the mixture (a column) is trusted for each page."""
@@ -88,8 +88,8 @@ class Mixture:
 
     def _beliefs(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
         """Return the beliefs of the models of the mixture, one column each."""
-        said = [part.belief(mine, batch, at_s) for part, mine in self.iterate_parts(memory)]
-        return Belief(*(np.stack(columns, axis=1) for columns in zip(*said, strict=True)))
+        beliefs = [part.belief(mine, batch, at_s) for part, mine in self.iterate_parts(memory)]
+        return Belief(*(np.stack(columns, axis=1) for columns in zip(*beliefs, strict=True)))
 
     def iterate_parts(self, memory: Memory) -> Iterator[tuple[HazardModel, Memory]]:
         """Yield every model of the mixture with its memory columns."""

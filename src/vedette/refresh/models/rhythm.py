@@ -143,11 +143,11 @@ def _add_hours(hours: Floats, before: Floats, numbers: Ints, looks: _Observation
     doubled = np.cumsum(np.pad(np.tile(profile, 2), ((0, 0), (1, 0))), axis=1)
     by_profile = 1 / np.maximum(doubled[place, looks.first + looks.hours] - doubled[place, looks.first], 1e-9)
     undated = looks.changed & ~looks.dated
-    came = _spread_weight(place, looks, np.where(undated, by_profile, 0.0), len(groups)) * profile
-    np.add.at(came, (place[looks.dated], looks.hour[looks.dated]), 1.0)
+    changes = _spread_weight(place, looks, np.where(undated, by_profile, 0.0), len(groups)) * profile
+    np.add.at(changes, (place[looks.dated], looks.hour[looks.dated]), 1.0)
     flat = _spread_weight(place, looks, np.where(looks.dated, by_profile, looks.expected / looks.hours), len(groups))
     fading = _DECAY ** np.bincount(place, looks.changed, minlength=len(groups))[:, None]
-    hours[groups] = hours[groups] * fading + np.hstack([came, flat])
+    hours[groups] = hours[groups] * fading + np.hstack([changes, flat])
 
 
 def _spread_weight(place: Ints, looks: _Observations, weight: Floats, groups: int) -> Floats:
@@ -172,8 +172,8 @@ def _profiles(hours: Floats, sites: Ints) -> Floats:
 
 
 def _profile(sums: Floats, above: Floats) -> Floats:
-    came, flat = (_smooth(part) for part in np.split(sums, 2, axis=1))
-    ratio = (came + _PRIOR_CHANGES * above) / (flat + _PRIOR_CHANGES)
+    changes, flat = (_smooth(part) for part in np.split(sums, 2, axis=1))
+    ratio = (changes + _PRIOR_CHANGES * above) / (flat + _PRIOR_CHANGES)
     profile: Floats = ratio / ratio.mean(axis=1, keepdims=True)
     return profile
 

@@ -11,8 +11,8 @@ from vedette.timeutil import DAY_S
 
 def is_informative(batch: KnownPages) -> Bools:
     """Mark the fetches that are informative about changes: not a page's first, and not one that finds it gone."""
-    known: Bools = ~batch.first_fetch & ~batch.gone & (batch.last_fetch_s > batch.before_s)
-    return known
+    informative: Bools = ~batch.first_fetch & ~batch.gone & (batch.last_fetch_s > batch.before_s)
+    return informative
 
 
 def days_between(batch: KnownPages) -> Floats:
@@ -31,8 +31,8 @@ def announced_delay_d(batch: KnownPages) -> Floats:
     A page that is fetched because a change was announced is always found changed. Without the time of the change every
     such fetch would raise its rate, without limit.
     """
-    known = batch.changed & (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
-    return np.where(known, (batch.signal_s - batch.before_s) / DAY_S, np.nan)
+    announced = batch.changed & (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
+    return np.where(announced, (batch.signal_s - batch.before_s) / DAY_S, np.nan)
 
 
 def page_rows(memory: Memory, batch: KnownPages) -> Floats:

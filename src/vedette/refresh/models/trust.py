@@ -51,8 +51,8 @@ def update_weights(rows: Floats, batch: KnownPages, scores: Floats, seen: Bools)
         seen_by = np.bincount(place, minlength=len(groups))
         rows[groups, 0] += seen_by
         rows[groups, 1:] = _share_with_parent(_multiply_weights(own, sums), parents, seen_by.astype(np.float64))
-        known = (apart & (rows[numbers, 0] > 0))[:, None]
-        above = np.where(known, rows[numbers, 1:], above)
+        has_weights = (apart & (rows[numbers, 0] > 0))[:, None]
+        above = np.where(has_weights, rows[numbers, 1:], above)
 
 
 def _multiply_weights(weights: Floats, scores: Floats) -> Floats:
@@ -65,6 +65,6 @@ def _multiply_weights(weights: Floats, scores: Floats) -> Floats:
 
 
 def _share_with_parent(weights: Floats, above: Floats, looks: Floats) -> Floats:
-    kept = ((1 - _SHARE) ** looks)[:, None]
-    shared: Floats = kept * weights + (1 - kept) * above
+    own_share = ((1 - _SHARE) ** looks)[:, None]
+    shared: Floats = own_share * weights + (1 - own_share) * above
     return shared

@@ -95,8 +95,10 @@ class TwoStage:
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(memory, batch)
         beliefs = self._beliefs(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), days_between(batch))
-        said = (-np.expm1(-beliefs.staleness) * NODE_WEIGHTS).reshape(len(batch), len(SHAPES), len(NODES)).sum(axis=2)
-        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), seen)
+        chances = (
+            (-np.expm1(-beliefs.staleness) * NODE_WEIGHTS).reshape(len(batch), len(SHAPES), len(NODES)).sum(axis=2)
+        )
+        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(chances, batch.changed), seen)
         learned = self.rate.learn(self._rate_memory(memory), batch)
         after.groups[:, :GROUP_WIDTH], after.pages[:, :_CHANGED_AT] = learned.groups, learned.pages
         last_d = batch.last_fetch_s / DAY_S

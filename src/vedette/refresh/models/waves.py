@@ -141,8 +141,8 @@ class Waves:
 
     def _changed_s(self, memory: Memory, batch: KnownPages) -> Floats:
         """Return when each page last changed by itself; without a row, as if fetched for the first time."""
-        kept = memory.pages[batch.place, CHANGED_S]
-        return np.where(kept != 0, kept, self._first_changed_s(batch))
+        changed_s = memory.pages[batch.place, CHANGED_S]
+        return np.where(changed_s != 0, changed_s, self._first_changed_s(batch))
 
     @staticmethod
     def _first_changed_s(batch: KnownPages) -> Floats:
@@ -222,11 +222,11 @@ class Waves:
     @staticmethod
     def _credit_waves(after: Memory, batch: KnownPages, rows: Ints, some: Bools, hit: Floats) -> None:
         """Update each wave since the previous fetch by whether it hit the page; ``hit`` is its probability."""
-        told = np.where((hit > 0) & some[:, None], _chance_after(_waves(after, rows), batch.before_s), 0.0)
-        hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * told
+        weight = np.where((hit > 0) & some[:, None], _chance_after(_waves(after, rows), batch.before_s), 0.0)
+        hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * weight
         for wave in range(WAVES):
             np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + HIT], rows, hit[:, wave])
-            np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + SPARED], rows, told[:, wave] - hit[:, wave])
+            np.add.at(after.groups[:, FIRST_WAVE + 4 * wave + SPARED], rows, weight[:, wave] - hit[:, wave])
         np.add.at(after.groups[:, SWEPT], rows, hit.sum(axis=1))
         np.add.at(after.groups[:, DAYS], rows, some * (batch.last_fetch_s - batch.before_s) / DAY_S)
 

@@ -66,8 +66,8 @@ class Young:
         rows, features = page_rows(after, batch), _features(batch, batch.before_s)
         expected = self._rate(memory, features) * days_between(batch)
         guessed = expected_time(self._factor(memory, batch).mean, expected, batch.changed)
-        known = self._rate(memory, features) * announced_delay_d(batch)
-        exposed = np.where(np.isfinite(known), known, guessed)
+        announced = self._rate(memory, features) * announced_delay_d(batch)
+        exposed = np.where(np.isfinite(announced), announced, guessed)
         fresh = add_observations(rows, exposed, batch.changed, seen)
         add_to_groups(after.groups[:, :GROUP_WIDTH], batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
@@ -115,9 +115,9 @@ def _scale(values: Floats, middle: float, spread: float) -> Floats:
     return np.clip(np.where(np.isfinite(values), scaled, 0.0), -3.0, 3.0)
 
 
-def _update_weights(kept: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
+def _update_weights(state: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
     """Update feature weights and information after some fetches, given the changes that were expected."""
-    weights, information = np.split(kept, 2)
+    weights, information = np.split(state, 2)
     turns = np.clip(turns, *_TURNS)
     pull = np.where(changed, turns / np.expm1(turns), -turns)
     sure = turns**2 / np.expm1(turns)  # the expected square of the gradient

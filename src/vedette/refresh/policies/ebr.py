@@ -62,8 +62,8 @@ class Ebr:
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Count changes, the days observed, and whether each change was large."""
         days = elapsed_days(batch)
-        told = days > 0
-        columns = [batch.changed & told, days, is_significant(batch, np.nextafter(self.tau, -1)) & told]
+        observed = days > 0
+        columns = [batch.changed & observed, days, is_significant(batch, np.nextafter(self.tau, -1)) & observed]
         return add_counts(state, batch, np.stack(columns, axis=1))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:

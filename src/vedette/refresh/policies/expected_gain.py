@@ -175,8 +175,8 @@ class ExpectedGain:
         one = batch.select(np.array([row]))
         at_s = np.array([now])
         plain = self.model.belief(self._model_memory(state), one, at_s)
-        told = self._change_belief(state, one, at_s)
-        silence = float((plain.staleness - told.belief.staleness)[0])
+        announced = self._change_belief(state, one, at_s)
+        silence = float((plain.staleness - announced.belief.staleness)[0])
         swept = max(float(part.wave_staleness(mine, one)[0]) for part, mine in self._waves_parts(state))
         # More than without any evidence: everything may disappear.
         dead, usual = (
@@ -235,9 +235,9 @@ class ExpectedGain:
     def weights(self, state: Memory, batch: KnownPages) -> Floats:
         """Return mu: the expected gain of a change of each page, in units of an ordinary change."""
         state = state.ensure_rows(batch)
-        known = self._gains_memory(state)
-        own = known.pages[batch.place]
-        gains, measured, views = known.groups[0]
+        memory = self._gains_memory(state)
+        own = memory.pages[batch.place]
+        gains, measured, views = memory.groups[0]
         if not gains > 0:
             return np.ones(len(batch))
         mean = gains / measured

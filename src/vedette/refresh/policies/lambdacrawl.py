@@ -84,8 +84,8 @@ class LambdaCrawl:
         return f"lambdacrawl: changes about every {1 / self._rates(state, batch)[row]:.1f} days"
 
     def _rates(self, state: Memory, batch: KnownPages) -> Floats:
-        kept = select_rows(state.pages[:, : RATE + 1], batch.place)[:, 0]
-        return np.where(kept > 0, kept, np.log(2) / PSEUDO_D)
+        rates = select_rows(state.pages[:, : RATE + 1], batch.place)[:, 0]
+        return np.where(rates > 0, rates, np.log(2) / PSEUDO_D)
 
 
 def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:

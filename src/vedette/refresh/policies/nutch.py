@@ -100,10 +100,10 @@ class Nutch:
 
     def _interval_s(self, state: Floats, place: Ints) -> Floats:
         """Return each page's Nutch interval; the first interval where the state has none."""
-        kept = np.zeros(len(place))
+        intervals_s = np.zeros(len(place))
         inside = place < len(state)
-        kept[inside] = state[place[inside]]
-        return np.where(kept > 0, kept, self.first_interval_s)
+        intervals_s[inside] = state[place[inside]]
+        return np.where(intervals_s > 0, intervals_s, self.first_interval_s)
 
     def _clip_s(self, wait_s: Floats) -> Floats:
         return np.clip(wait_s, self.min_interval_s, self.max_interval_s)

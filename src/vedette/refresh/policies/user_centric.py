@@ -75,9 +75,9 @@ class UserCentric:
         return per_day
 
 
-def _count_gains(batch: KnownPages, told: Bools) -> Floats:
+def _count_gains(batch: KnownPages, measured: Bools) -> Floats:
     """Return a row for each page: 1 if a fetch shows its gain, and that gain per day."""
     days = elapsed_days(batch)
-    told = told & (days > 0)
-    per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
-    return np.stack([told, per_day], axis=1)
+    measured = measured & (days > 0)
+    per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=measured)
+    return np.stack([measured, per_day], axis=1)

@@ -57,9 +57,9 @@ class Reputation(NamedTuple):
 
     def look_up(self, ids: Ints, hosts: Ints, query: int) -> PageBeliefs:
         """Look up the reputation of pages for a query: by pair, else by page, else by site and query."""
-        _, asked = _match_sorted(self.query, np.array([query], np.int64))
-        for_query = float(self.query_mean[asked[0]]) if len(asked) else self.general
-        views = float(self.query_views[asked[0]]) if len(asked) else 0.0
+        _, found = _match_sorted(self.query, np.array([query], np.int64))
+        for_query = float(self.query_mean[found[0]]) if len(found) else self.general
+        views = float(self.query_views[found[0]]) if len(found) else 0.0
         mean = np.full(len(ids), self.general)
         likes, looks, here_likes, here_looks = np.zeros((4, len(ids)))
         row, at = _match_sorted(self.host, hosts)
@@ -93,11 +93,11 @@ def pair_keys(query: int | Ints, ids: Ints) -> Ints:
     return np.asarray(mixed.view(np.int64))
 
 
-def _match_sorted(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+def _match_sorted(sorted_keys: Ints, wanted: Ints) -> tuple[Ints, Ints]:
     """Match wanted reputation keys with sorted known ones: positions in the wanted, and in the known keys."""
-    if not len(known):
+    if not len(sorted_keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    at = known.searchsorted(wanted)
-    at[at == len(known)] = 0
-    row = np.flatnonzero(known[at] == wanted)
+    at = sorted_keys.searchsorted(wanted)
+    at[at == len(sorted_keys)] = 0
+    row = np.flatnonzero(sorted_keys[at] == wanted)
     return row, at[row]

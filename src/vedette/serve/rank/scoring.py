@@ -113,8 +113,8 @@ def score_freshness(dates_s: Floats, now_s: float) -> Floats:
     [1.0, 0.5, 0.0]
     """
     ages_s = now_s - dates_s
-    known = np.isfinite(ages_s) & (ages_s >= -DAY_S)
-    return np.where(known, HALF_S / (HALF_S + np.maximum(np.where(known, ages_s, 0.0), 0.0)), 0.0)
+    is_known = np.isfinite(ages_s) & (ages_s >= -DAY_S)
+    return np.where(is_known, HALF_S / (HALF_S + np.maximum(np.where(is_known, ages_s, 0.0), 0.0)), 0.0)
 
 
 # Below this share of the total, a field is not worth mentioning.
@@ -156,8 +156,8 @@ def explain_rank(contributions: Mapping[str, float], words: str, covered: Mappin
     places = _top_places(contributions, total)
     whole = [PLACES[place] for place in places if covered.get(place, 0.0) >= FULL_COVERAGE]
     partly = [PLACES[place] for place in places if PLACES[place] not in whole]
-    besides = [said for key, said in OTHER_REASONS.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
-    against = [said for key, said in CAVEATS.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    besides = [reason for key, reason in OTHER_REASONS.items() if contributions.get(key, 0.0) >= WORTH_SAYING * total]
+    against = [reason for key, reason in CAVEATS.items() if -contributions.get(key, 0.0) >= WORTH_SAYING * total]
     first = [f"{_join(whole)} {'say' if _is_plural(whole) else 'says'} “{words}”"] if whole else []
     of_it = "it" if whole else f"“{words}”"
     second = [f"{_join(partly)} {'have' if _is_plural(partly) else 'has'} words of {of_it}"] if partly else []

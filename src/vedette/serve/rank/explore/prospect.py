@@ -154,8 +154,8 @@ class Prospect:
     def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:
         """Describe both parts of a result's worth: expected quality and information value."""
         mean, teaching, _ahead = (float(part[row]) for part in _estimate_parts(batch, state))
-        told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
-        return f"prospect: {told}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
+        likes = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
+        return f"prospect: {likes}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
 
 
 def _encode_states(batch: Candidates) -> Ints:

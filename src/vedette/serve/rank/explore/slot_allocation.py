@@ -50,11 +50,11 @@ def allocate_slots(worth: Floats, is_unproven: Bools, wanted: Floats, seats: Tri
     >>> allocate_slots(worth, young, np.ones(4), TrialSlots(first=2)).rows_in_order().tolist()
     [1, 0, 2, 3]
     """
-    kept, rest = _split_top(worth)
-    kept = kept[best_first(worth[kept])]
+    top, rest = _split_top(worth)
+    top = top[best_first(worth[top])]
     level = worth.copy()
     level[rest] = worth.min(initial=0.0) - 1.0
-    order = group_ties(np.append(kept, rest), level)
+    order = group_ties(np.append(top, rest), level)
     views = seats.views_by_place(len(worth))
     young = is_unproven[order.rows]
     if not young.any() or _is_open_to_all(seats, views, float(wanted.min())):

@@ -94,8 +94,8 @@ def format_estimate(found: Estimate) -> str:
     >>> format_estimate(Estimate(0.41, 0.0, 0.9, 12.0, "not enough data"))
     'not enough data'
     """
-    if found.said:
-        return found.said
+    if found.caveat:
+        return found.caveat
     low, high = max(found.low, 0.0), min(found.high, 1.0)
     return f"{format_percent(found.value)} ({format_percent(low)} to {format_percent(high)})"
 
@@ -104,11 +104,11 @@ def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
     """Describe how alternative ranking orders compare, claiming only what separate intervals show."""
     by_name = {order.name: order for order in orders}
     ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
-    if ours is None or ours.robust.said or all(order.robust.said for order in others):
+    if ours is None or ours.robust.caveat or all(order.robust.caveat for order in others):
         most = max((order.robust.effective for order in others), default=0.0)
         needed = f"a ranking needs {MIN_EFFECTIVE:.0f} visitors"
         return f"Not enough data: {needed}, and the most so far is {most:.0f}."
-    return " ".join(_compare_order(ours.robust, order) for order in others if not order.robust.said)
+    return " ".join(_compare_order(ours.robust, order) for order in others if not order.robust.caveat)
 
 
 def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
