@@ -100,7 +100,7 @@ class _Child:
         self.line, theirs = socket.socketpair()
         self.line.setblocking(False)
         self.served = 0
-        self._said = bytearray()
+        self._received = bytearray()
         try:
             with theirs:
                 self.process = _start_process(command, theirs)
@@ -111,7 +111,7 @@ class _Child:
     def send(self, data: bytes, limits: DocumentLimits) -> None:
         """Send a document to the child process, as a file in memory; the previous reply has been received."""
         self.served += 1
-        self._said.clear()
+        self._received.clear()
         bounds = (limits.pages, limits.characters, limits.soft_cpu_s, limits.hard_cpu_s, limits.memory_bytes)
         with os.fdopen(os.memfd_create("vedette-document"), "wb") as file:
             file.write(data)
@@ -122,8 +122,8 @@ class _Child:
         """Receive the child process's reply about a document; None if it is not complete yet."""
         try:
             while piece := self.line.recv(_PIECE_BYTES):
-                self._said += piece
-                if (found := _parse_reply(self._said, limits)) is not None:
+                self._received += piece
+                if (found := _parse_reply(self._received, limits)) is not None:
                     return found
         except BlockingIOError:
             return None

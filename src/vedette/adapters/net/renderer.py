@@ -155,7 +155,7 @@ class _Child:
         self.folder = tempfile.mkdtemp(prefix="vedette-render-")
         self.served = 0
         self.is_ready = False
-        self._said, self._unsent = bytearray(), bytearray()
+        self._received, self._unsent = bytearray(), bytearray()
         script = str(Path(render_process.__file__))
         words = (self.folder, browser, "yes" if sandbox else "no", str(limits.memory_bytes))
         nowhere = subprocess.DEVNULL
@@ -185,8 +185,8 @@ class _Child:
         ended = False
         try:
             while piece := self.line.recv(_PIECE_BYTES):
-                self._said += piece
-                if len(self._said) > MAX_HTML_BYTES + 2 * _MAX_HEAD_BYTES:
+                self._received += piece
+                if len(self._received) > MAX_HTML_BYTES + 2 * _MAX_HEAD_BYTES:
                     break
             ended = True
         except BlockingIOError:
@@ -198,21 +198,21 @@ class _Child:
 
     def _split_messages(self) -> list[tuple[dict[str, Any], bytes]] | None:
         found: list[tuple[dict[str, Any], bytes]] = []
-        while len(self._said) >= LENGTHS.size:
-            head_bytes, body_bytes = LENGTHS.unpack_from(self._said)
+        while len(self._received) >= LENGTHS.size:
+            head_bytes, body_bytes = LENGTHS.unpack_from(self._received)
             if head_bytes > _MAX_HEAD_BYTES or body_bytes > MAX_HTML_BYTES:
                 return None
             body_from = LENGTHS.size + head_bytes
-            if len(self._said) < body_from + body_bytes:
+            if len(self._received) < body_from + body_bytes:
                 break
             try:
-                head = json.loads(self._said[LENGTHS.size : body_from])
+                head = json.loads(self._received[LENGTHS.size : body_from])
             except (ValueError, RecursionError):
                 return None
             found.append(
-                (head if isinstance(head, dict) else {}, bytes(self._said[body_from : body_from + body_bytes]))
+                (head if isinstance(head, dict) else {}, bytes(self._received[body_from : body_from + body_bytes]))
             )
-            del self._said[: body_from + body_bytes]
+            del self._received[: body_from + body_bytes]
         return found
 
     def kill(self) -> None:

@@ -234,8 +234,8 @@ def _measure(
     seen = [(each.url, at_s) for each in own if (at_s := parse_date(each.seen_at)) is not None]
     fetches = sum(begin_s <= entry.start_s <= end_s for entry in read_log(one.log)[1])
     found = measure_delays(births, earliest_times(seen), seed)
-    told_delays = measure_delays(births, earliest_times([(each.url, each.at_s) for each in own]), seed)
-    return StrategyResult(one.policy, told_delays, found, fetches)
+    reported = measure_delays(births, earliest_times([(each.url, each.at_s) for each in own]), seed)
+    return StrategyResult(one.policy, reported, found, fetches)
 
 
 def _true_births(world: SyntheticWorld, begin_s: float, end_s: float) -> dict[str, float]:

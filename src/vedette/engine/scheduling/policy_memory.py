@@ -196,8 +196,8 @@ class RefreshResult(NamedTuple):
     def modified_s(self) -> float:
         """When the refreshed page or its server says that it was modified; NaN if neither does."""
         content = self.result.content
-        said_s = content.modified_s if content and content.modified_s is not None else None
-        return said_s if said_s is not None else _parse_seconds(self.result.header("last-modified"))
+        stated_s = content.modified_s if content and content.modified_s is not None else None
+        return stated_s if stated_s is not None else _parse_seconds(self.result.header("last-modified"))
 
 
 def batch_from_results(results: Sequence[RefreshResult], picked: GroupSelection, cost: Floats) -> KnownPages:

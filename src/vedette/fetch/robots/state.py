@@ -361,8 +361,8 @@ def _on_failure(state: RobotsState, now_s: float, why: str, asked_wait_s: float 
 
 
 def _compute_lifetime_s(headers: Headers, otherwise_s: float = MAX_LIFETIME_S) -> float:
-    told_s = parse_max_age_s(headers)
-    return otherwise_s if told_s is None else min(max(told_s, MIN_LIFETIME_S), MAX_LIFETIME_S)
+    max_age_s = parse_max_age_s(headers)
+    return otherwise_s if max_age_s is None else min(max(max_age_s, MIN_LIFETIME_S), MAX_LIFETIME_S)
 
 
 def _get_validator(headers: Headers, name: str) -> str:

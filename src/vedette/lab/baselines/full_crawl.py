@@ -66,11 +66,12 @@ def lookup_values(rows: Floats, place: Ints) -> Floats:
     return grow_rows(rows, place)[place]
 
 
-def pick_best(options: Sources, worth: Floats, k: int, *, told: bool) -> Picks:
+def pick_best(options: Sources, worth: Floats, k: int, *, is_informed: bool) -> Picks:
     """Pick the k rows of the largest worth above 0 after full crawls; ties go by position.
 
-    Before anything new was seen (``told`` is False) take the stalest: without a full crawl there must be a first poll.
+    Before anything new was seen (``is_informed`` is False) take the stalest: without a full crawl there must be a first
+    poll.
     """
-    order = np.lexsort((options.place, -worth if told else options.last_poll_s))
-    rows = order[: min(k, np.count_nonzero(worth)) if told else k].astype(np.int64)
+    order = np.lexsort((options.place, -worth if is_informed else options.last_poll_s))
+    rows = order[: min(k, np.count_nonzero(worth)) if is_informed else k].astype(np.int64)
     return Picks(rows, np.ones(len(rows)))

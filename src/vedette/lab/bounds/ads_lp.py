@@ -22,17 +22,19 @@ def solve_days(days: Sequence[AdMarketDay], slots: int, factors: Floats) -> Floa
     found = []
     for day in days:
         offers = day.offers
-        asked = np.bincount(day.query, minlength=int(offers.phrase.max()) + 1).astype(np.float64)
+        searches = np.bincount(day.query, minlength=int(offers.phrase.max()) + 1).astype(np.float64)
         value = offers.bid * day.rate
         can = offers.bid <= day.budget[offers.advertiser]
         found.append(
-            solve_lp_revenue(value[can], offers.phrase[can], offers.advertiser[can], asked, day.budget, factors[:slots])
+            solve_lp_revenue(
+                value[can], offers.phrase[can], offers.advertiser[can], searches, day.budget, factors[:slots]
+            )
         )
     return np.array(found)
 
 
 def solve_lp_revenue(
-    value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats
+    value: Floats, phrase: Ints, advertiser: Ints, searches: Floats, budget: Floats, factors: Floats
 ) -> float:
     """Solve the linear program of the ad revenue bound, for ads worth ``value`` per showing in the first slot."""
     optimize, sparse = import_extra("bound-lp is found with", "scipy.optimize", "scipy.sparse")
@@ -44,14 +46,14 @@ def solve_lp_revenue(
     ones = np.ones(ads * slots)
     by_slot = sparse.coo_array(
         (ones, ((phrase[:, None] * slots + np.arange(slots)).ravel(), variable.ravel())),
-        shape=(len(asked) * slots, ads * slots),
+        shape=(len(searches) * slots, ads * slots),
     )
     by_ad = sparse.coo_array((ones, (np.repeat(np.arange(ads), slots), variable.ravel())), shape=(ads, ads * slots))
     by_payer = sparse.coo_array(
         (worth.ravel(), (np.repeat(advertiser, slots), variable.ravel())), shape=(len(budget), ads * slots)
     )
     limited = np.flatnonzero(np.isfinite(budget))
-    limits = np.concatenate([np.repeat(asked, slots), asked[phrase], budget[limited]])
+    limits = np.concatenate([np.repeat(searches, slots), searches[phrase], budget[limited]])
     rows = sparse.vstack([by_slot, by_ad, by_payer.tocsr()[limited]])
     solved = optimize.linprog(-worth.ravel(), A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
     assert solved.status == 0, f"a market has a best plan: {solved.message}"

@@ -140,16 +140,16 @@ class BoundDeltaQ:
 
     def _choose_best(self, most: int) -> Ints:
         """Choose pages greedily for the delta-Q bound, each as if those chosen before had been fetched."""
-        taken: list[int] = []
-        while len(taken) < most:
+        chosen: list[int] = []
+        while len(chosen) < most:
             self._recompute_gains()
             worth = np.bincount(self._workload.slot_page, self._gain, self._history.pages)
             page = int(worth.argmax())
             if worth[page] <= self._least:
                 break
-            taken.append(page)
+            chosen.append(page)
             self._stale[self._local.update(np.array([page]), self._live.versions[[page]])] = True
-        return np.sort(np.array(taken, np.int64))
+        return np.sort(np.array(chosen, np.int64))
 
     def _recompute_gains(self) -> None:
         workload, queries = self._workload, np.flatnonzero(self._stale)

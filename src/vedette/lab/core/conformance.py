@@ -30,26 +30,26 @@ def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
     Half of the batches are to choose from; the others are as after a poll of every source, in any order.
     """
     book = PollHistory(rng.integers(0, 3, rows))
-    known = np.zeros(_TARGETS, bool)
+    is_known = np.zeros(_TARGETS, bool)
     for hour in range(int(rng.integers(0, _MAX_HOURS)), 0, -1):
         some = rng.permutation(rows)[: rng.integers(0, rows + 1)]
-        book.record(_sample_polls(rng, some, known), NOW_S - hour * HOUR_S)
+        book.record(_sample_polls(rng, some, is_known), NOW_S - hour * HOUR_S)
     return (
         book.list_options()
         if rng.random() < 0.5
-        else book.record(_sample_polls(rng, rng.permutation(rows), known), NOW_S)
+        else book.record(_sample_polls(rng, rng.permutation(rows), is_known), NOW_S)
     )
 
 
-def _sample_polls(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> PollResults:
-    """Sample the result of polling each of these sources, up to five targets; ``known`` is updated."""
+def _sample_polls(rng: np.random.Generator, place: Ints, is_known: npt.NDArray[np.bool_]) -> PollResults:
+    """Sample the result of polling each of these sources, up to five targets; ``is_known`` is updated."""
     ok = rng.random(len(place)) < 0.8
     many = rng.integers(0, 6, len(place)) * ok
     start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
     first = rng.integers(0, _TARGETS, len(place)) - start[:-1]
     target = (np.repeat(first, many) + np.arange(start[-1])) % _TARGETS
-    new = ~known[target]
-    known[target] = True
+    new = ~is_known[target]
+    is_known[target] = True
     return PollResults(place, ok, start, target, new)
 
 

@@ -62,21 +62,23 @@ def redo_decision(decision: Decision) -> Columns:
 
 def _compare_decision(decision: Decision) -> tuple[str, int] | None:
     """Compare a logged decision with the lab's; return the first column and row that differ."""
-    made = redo_decision(decision)
-    for name, told in decision.outcome.items():
+    recomputed = redo_decision(decision)
+    for name, recorded in decision.outcome.items():
         # Decisions are compared bit for bit, and never equals never.
-        unlike = _find_differing_rows(np.asarray(told), made[name])
+        unlike = _find_differing_rows(np.asarray(recorded), recomputed[name])
         if len(unlike):
             return name, int(unlike[0])
     return None
 
 
-def _find_differing_rows(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
+def _find_differing_rows(
+    recorded: npt.NDArray[np.generic], recomputed: npt.NDArray[np.generic]
+) -> npt.NDArray[np.intp]:
     """Return the rows where logged and recomputed decisions differ; NaN equals NaN, and extra rows differ."""
-    if told.shape != made.shape:
-        return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
-    unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - only NaN is not equal to itself
-    return np.flatnonzero(unlike.any(axis=1) if told.ndim > 1 else unlike)
+    if recorded.shape != recomputed.shape:
+        return np.arange(min(len(recorded), len(recomputed)), max(len(recorded), len(recomputed), 1))
+    unlike = (recorded != recomputed) & ~((recorded != recorded) & (recomputed != recomputed))  # noqa: PLR0124 - only NaN is not equal to itself
+    return np.flatnonzero(unlike.any(axis=1) if recorded.ndim > 1 else unlike)
 
 
 def _redo_policy_refresh(decision: Decision) -> Columns:
@@ -87,11 +89,11 @@ def _redo_policy_refresh(decision: Decision) -> Columns:
     memory = Memory(facts["pages"], facts["groups"])
     learn = {"refresh/fetched": mind.observe, "refresh/gained": mind.learn_gains}.get(decision.stage)
     after = learn(memory, batch, decision.now_s) if learn else memory
-    made = {"pages": after.pages, "groups": after.groups}
+    outcome = {"pages": after.pages, "groups": after.groups}
     if decision.stage == "refresh/gained":
-        return made
+        return outcome
     rng = rng_for(decision.seed, decision.stream)
-    return {**made, "due_s": mind.due(after, batch, decision.now_s, float(facts["price"][0]), rng)}
+    return {**outcome, "due_s": mind.due(after, batch, decision.now_s, float(facts["price"][0]), rng)}
 
 
 def _redo_schedule(decision: Decision) -> Columns:

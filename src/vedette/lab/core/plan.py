@@ -126,8 +126,8 @@ def _resolve_worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]
 def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
     kinds = list(dict.fromkeys(kind for _, experiment in found for kind in experiment.worlds))
     if label.partition(":")[0] not in kinds:
-        asked = " and ".join(name for name, _ in found)
-        raise UsageError(f"{asked} cannot run on {label}: choose a world of kind {', '.join(kinds)}")
+        names = " and ".join(name for name, _ in found)
+        raise UsageError(f"{names} cannot run on {label}: choose a world of kind {', '.join(kinds)}")
 
 
 def parse_span(begin: str, end: str) -> Span:

@@ -86,11 +86,11 @@ def _choose_ticks(axis: Axis) -> list[float]:
 
 def _drop_overlapping(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
     """Drop tick labels of a plot axis that would overlap an earlier one."""
-    kept: list[float] = []
+    ticks: list[float] = []
     for place in places:
-        if not kept or abs(axis.to_pixels(place) - axis.to_pixels(kept[-1])) >= MIN_TICK_DISTANCE:
-            kept.append(place)
-    return tuple(kept)
+        if not ticks or abs(axis.to_pixels(place) - axis.to_pixels(ticks[-1])) >= MIN_TICK_DISTANCE:
+            ticks.append(place)
+    return tuple(ticks)
 
 
 def format_value(value: float, unit: str) -> str:
@@ -186,8 +186,8 @@ def draw_svg(plot: Plot) -> str:
 
 
 def _select_finite(dots: Sequence[Point]) -> list[Point]:
-    kept = (dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y))
-    return sorted(kept, key=lambda dot: dot.x)
+    finite = (dot for dot in dots if math.isfinite(dot.x) and math.isfinite(dot.y))
+    return sorted(finite, key=lambda dot: dot.x)
 
 
 def _render_svg(plot: Plot, height: float, inside: str) -> str:
@@ -270,11 +270,11 @@ def _tick_unit(plot: Plot) -> str:
 
 
 def _draw_band(dots: Sequence[Point], across: Axis, up: Axis) -> str:
-    known = [dot for dot in dots if math.isfinite(dot.low) and math.isfinite(dot.high)]
-    if len(known) < 2:
+    finite = [dot for dot in dots if math.isfinite(dot.low) and math.isfinite(dot.high)]
+    if len(finite) < 2:
         return ""
-    there = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.high):.1f}" for dot in known]
-    back = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.low):.1f}" for dot in reversed(known)]
+    there = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.high):.1f}" for dot in finite]
+    back = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.low):.1f}" for dot in reversed(finite)]
     return f'<path class="band" d="M{"L".join([*there, *back])}Z"/>'
 
 

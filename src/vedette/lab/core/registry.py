@@ -88,10 +88,10 @@ def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has 
             raise UsageError(f"{name} is a policy for the {meant} stage, but a policy for {stage} is needed here")
         return policy
     wanted = LIVE_POLICIES.get(stage, name) if name == DEFAULT else name
-    known = load_policies(stage)
-    if wanted not in known:
-        raise UsageError(f'there is no {stage} policy "{name}"; {suggest_name(name, known)}')
-    return known[wanted]
+    policies = load_policies(stage)
+    if wanted not in policies:
+        raise UsageError(f'there is no {stage} policy "{name}"; {suggest_name(name, policies)}')
+    return policies[wanted]
 
 
 def check_policy(experiment: Experiment, name: str) -> None:
@@ -142,12 +142,12 @@ def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
         ) from error
 
 
-def suggest_name(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, choices: Iterable[str]) -> str:
     """Return a hint for an unknown policy or experiment name: the nearest, and all known names.
 
     >>> suggest_name("radnom", ["random", "round-robin"])
     'did you mean random? Available: random, round-robin'
     """
-    names = list(known)
+    names = list(choices)
     meant = did_you_mean(word, names, "")
     return f"{meant} Available: {', '.join(names)}".lstrip() if names else "none are available"

@@ -46,9 +46,9 @@ def list_columns(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
 def to_dict(row: Row) -> dict[str, str | float | int | None]:
     """Convert a row of a lab run to JSON values; a number that is not finite becomes null."""
     cell = row.cell
-    known = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
-    told: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, known, strict=True))
-    return told | {name: value if math.isfinite(value) else None for name, value in row.numbers.items()}
+    fields = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
+    values: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, fields, strict=True))
+    return values | {name: value if math.isfinite(value) else None for name, value in row.numbers.items()}
 
 
 def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
@@ -143,8 +143,8 @@ class RunFolder:
     def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
         """Store the rows of a cell in the run folder; from then on the cell is finished, even after a crash."""
         # Floats round-trip through their shortest text.
-        told = [{name: float(value) for name, value in row.items()} for row in rows]
-        write_atomic(self._cell_path(cell), json.dumps(told).encode())
+        data = [{name: float(value) for name, value in row.items()} for row in rows]
+        write_atomic(self._cell_path(cell), json.dumps(data).encode())
 
     def load_rows(self) -> list[Row]:
         """Load the rows of all finished cells of the run, in the order of the plan."""

@@ -56,10 +56,10 @@ def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) 
     left = folder.list_pending()
     done = total - len(left)
     with _start_workers(min(jobs or count_cores(), len(left))) as hands:
-        for cell, said in _iter_results(iter(left), hands):
-            if said.error:
-                raise _build_error(cell, said)
-            folder.store_cell(cell, said.rows)
+        for cell, result in _iter_results(iter(left), hands):
+            if result.error:
+                raise _build_error(cell, result)
+            folder.store_cell(cell, result.rows)
             done += 1
             progress(done, total, cell)
 
@@ -87,22 +87,22 @@ def _send_next(hand: _WorkerProcess, cells: Iterator[Cell]) -> bool:
 
 def _receive(hand: _WorkerProcess) -> _CellResult:
     try:
-        said: _CellResult = hand.channel.recv()
+        result: _CellResult = hand.channel.recv()
     except (EOFError, OSError):
         hand.process.join(1.0)
         return _CellResult(
             error=f"its process ended (exit code {hand.process.exitcode}); if it ran out of memory, try --jobs 1"
         )
-    return said
+    return result
 
 
-def _build_error(cell: Cell, said: _CellResult) -> VedetteError:
-    if said.is_usage:
-        return UsageError(said.error)
+def _build_error(cell: Cell, result: _CellResult) -> VedetteError:
+    if result.is_usage:
+        return UsageError(result.error)
     named = f"{cell.experiment} on {cell.world} with {cell.policy}, budget {cell.budget:g}, seed {cell.seed}"
-    error = CellFailed(f"{named}: {said.error}; finished cells are kept")
-    if said.trace:
-        error.add_note(said.trace)
+    error = CellFailed(f"{named}: {result.error}; finished cells are kept")
+    if result.trace:
+        error.add_note(result.trace)
     return error
 
 

@@ -170,11 +170,11 @@ def adjust_holm(ps: Sequence[float]) -> list[float]:
     >>> adjust_holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    asked = sorted((p, place) for place, p in enumerate(ps) if not math.isnan(p))
+    ordered = sorted((p, place) for place, p in enumerate(ps) if not math.isnan(p))
     corrected = [math.nan] * len(ps)
     largest = 0.0
-    for rank, (p, place) in enumerate(asked):
-        largest = max(largest, min(1.0, p * (len(asked) - rank)))
+    for rank, (p, place) in enumerate(ordered):
+        largest = max(largest, min(1.0, p * (len(ordered) - rank)))
         corrected[place] = largest
     return corrected
 

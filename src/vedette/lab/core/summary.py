@@ -238,11 +238,11 @@ def _format_line(line: Line, table: Table, units: Mapping[str, str]) -> tuple[st
     )
 
 
-def _format_interval(told: Interval, unit: str) -> str:
-    if math.isnan(told.low) or told.low == told.high:
-        return format_value(told.mean, unit)
-    low, high = format_value(told.low, unit), format_value(told.high, unit)
-    return f"{format_value(told.mean, unit)} [{low.rpartition(THIN_SPACE)[0] if unit else low}, {high}]"
+def _format_interval(interval: Interval, unit: str) -> str:
+    if math.isnan(interval.low) or interval.low == interval.high:
+        return format_value(interval.mean, unit)
+    low, high = format_value(interval.low, unit), format_value(interval.high, unit)
+    return f"{format_value(interval.mean, unit)} [{low.rpartition(THIN_SPACE)[0] if unit else low}, {high}]"
 
 
 def _build_comparison_sheet(rows: Sequence[Row], experiment: Experiment) -> Iterator[Sheet]:
@@ -258,7 +258,7 @@ def _format_comparison(each: Comparison, experiment: Experiment) -> tuple[str, .
     if unit == "share":
         # Between 60% and 63% there are three points, not 3%.
         mean, low, high, unit = 100 * mean, 100 * low, 100 * high, "points"
-    known = [NO_VALUE if math.isnan(value) else f"{value:.2g}" for value in (p, each.p_holm)]
+    p_values = [NO_VALUE if math.isnan(value) else f"{value:.2g}" for value in (p, each.p_holm)]
     difference = _format_interval(Interval(mean, low, high, n), unit)
     where = each.world, format_value(each.budget, ""), humanize(each.metric)
-    return *where, each.policy, each.other, difference, *known, str(n)
+    return *where, each.policy, each.other, difference, *p_values, str(n)

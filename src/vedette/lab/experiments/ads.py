@@ -59,8 +59,8 @@ def _parse_slots(cell: Cell) -> int:
     return int(cell.budget)
 
 
-def _revenue_metrics(revenue: float, lp: float, known: float) -> dict[str, float]:
-    return {"revenue": revenue / 100, "of_lp": revenue / lp, "of_known": revenue / known}
+def _revenue_metrics(revenue: float, lp: float, known_revenue: float) -> dict[str, float]:
+    return {"revenue": revenue / 100, "of_lp": revenue / lp, "of_known": revenue / known_revenue}
 
 
 def _build_day_rows(revenue: Floats) -> list[dict[str, float]]:
@@ -130,17 +130,17 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
     # On the last day, when click rates are known.
     attack = Attack(setting.attack, setting.addresses, victim, len(days) - 1) if setting.attack else None
     found = run_live_market(days, *terms, attack)
-    told = {
+    metrics = {
         "revenue": float((found.spent - found.attacked).sum()) / 100,
         "overspend": found.overspend / 100,
         "used": float(found.spent[limited].sum() / found.budget[limited].sum()),
         "free_clicks": found.free / max(found.clicked, 1),
     }
     if attack is None:
-        return [told | {"of_holds_free": float(found.spent.sum() / usual.spent.sum())}]
-    taken = found.attacked[-1, victim] / found.budget[-1, victim]
-    kept = found.shown[-1, victim] / max(usual.shown[-1, victim], 1.0)
-    return [told | {"victim_shown": float(kept), "taken": float(taken)}]
+        return [metrics | {"of_holds_free": float(found.spent.sum() / usual.spent.sum())}]
+    taken_share = found.attacked[-1, victim] / found.budget[-1, victim]
+    shown_share = found.shown[-1, victim] / max(usual.shown[-1, victim], 1.0)
+    return [metrics | {"victim_shown": float(shown_share), "taken": float(taken_share)}]
 
 
 def _count_days(cell: Cell) -> int | None:
@@ -172,15 +172,15 @@ class Ads(Experiment):
         name, slots = cell.world.partition(":")[2], _parse_slots(cell)
         if parse_ad_market(name).live:
             return [] if cell.policy in BOUNDS else _run_live(cell, slots)
-        known = _run_seed(name, "bound-known", slots, cell.seed)
+        bound = _run_seed(name, "bound-known", slots, cell.seed)
         lp = _compute_lp_revenue(name, slots, cell.seed)
         if cell.policy == "bound-lp":
-            return [_revenue_metrics(lp.sum(), lp.sum(), known.revenue.sum()), *_build_day_rows(lp)]
+            return [_revenue_metrics(lp.sum(), lp.sum(), bound.revenue.sum()), *_build_day_rows(lp)]
         found = _run_seed(name, cell.policy, slots, cell.seed)
-        told = _revenue_metrics(found.revenue.sum(), lp.sum(), known.revenue.sum()) | _spending_metrics(found)
+        metrics = _revenue_metrics(found.revenue.sum(), lp.sum(), bound.revenue.sum()) | _spending_metrics(found)
         if slots > 1 and cell.policy in (DEFAULT, DEFAULT_POLICY):
-            told["slots_off"] = float(np.abs(found.slot_factors - _slot_factors(name)[:slots])[1:].mean())
-        return [told, *_build_day_rows(found.revenue)]
+            metrics["slots_off"] = float(np.abs(found.slot_factors - _slot_factors(name)[:slots])[1:].mean())
+        return [metrics, *_build_day_rows(found.revenue)]
 
 
 EXPERIMENT = Ads()

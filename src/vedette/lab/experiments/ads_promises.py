@@ -42,8 +42,8 @@ def build_guarantee_rows(world: str, policy: str, slots: int, seed: int) -> list
 
 
 def _build_row(reached: float, promised: float) -> dict[str, float]:
-    kept = reached >= promised - 1e-9
-    return {"reached": reached, "promised": promised, "kept": float(kept), "empty": float(promised <= 0)}
+    is_kept = reached >= promised - 1e-9
+    return {"reached": reached, "promised": promised, "kept": float(is_kept), "empty": float(promised <= 0)}
 
 
 def _build_day(

@@ -142,8 +142,8 @@ def _iter_batches(
         if len(newborn):
             yield newborn, None, web.add_pages(newborn, now_s)
         saved = min(saved + looks.budget, max(looks.budget, 1.0))
-        known = np.flatnonzero(web.copy >= 0)
-        pages = np.sort(rng.choice(known, min(floor(saved + 1e-6), len(known)), replace=False))
+        copied = np.flatnonzero(web.copy >= 0)
+        pages = np.sort(rng.choice(copied, min(floor(saved + 1e-6), len(copied)), replace=False))
         saved -= len(pages)
         if len(pages):
             before = web.to_known(pages)

@@ -165,12 +165,12 @@ def build_version_spans(history: History, begin_s: float, end_s: float, *, waves
     """Build the observed spans of all versions from start to end; without waves as if those changed nothing."""
     first = np.zeros(len(history.version_page), bool)
     first[history.first_version] = True
-    kept = np.flatnonzero((history.kind[history.version_page] == PAGE) & (waves | first | ~history.wave))
-    page, at_s = history.version_page[kept], history.version_at_s[kept]
+    selected = np.flatnonzero((history.kind[history.version_page] == PAGE) & (waves | first | ~history.wave))
+    page, at_s = history.version_page[selected], history.version_at_s[selected]
     until_s = history.died_s[page]
     follows = np.append(page[1:] == page[:-1], False)
     until_s[follows] = at_s[1:][follows[:-1]]
-    in_wave = np.append(history.wave[kept][1:], False)
+    in_wave = np.append(history.wave[selected][1:], False)
     lo, hi = np.maximum(at_s, begin_s), np.minimum(until_s, end_s)
     changed = follows & (until_s < end_s)
     seen = (lo < hi) | (changed & (lo == hi) & (at_s >= begin_s))  # two versions in one second are a change, too

@@ -59,8 +59,8 @@ class PricedPoller:
         now_s, options = float(self._times[snapshot]), self._book.list_options()
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
         if self._price is not None:
-            asked = replace(self._policy, price=self._price.value)
-            return asked.choose(self._state, options, self.k, now_s, rng).rows
+            policy = replace(self._policy, price=self._price.value)
+            return policy.choose(self._state, options, self.k, now_s, rng).rows
         rows = self._policy.choose(self._state, options, max(round(self._budget), 1), now_s, rng).rows
         self._least.append(
             float(compute_index(self._state, options, now_s, self._policy.optimism)[rows].min(initial=inf))

@@ -94,17 +94,17 @@ def build_frontpage_cases(world: Frontpages, begin_s: float, end_s: float, every
 
     A step ends at the last recorded snapshot up to its time. Anything that came and went in between is in no snapshot.
     """
-    known = np.zeros(world.targets, bool)
+    is_known = np.zeros(world.targets, bool)
     at = [step.now_s for step in split_intervals(begin_s - every_s, end_s, every_s)]
     cases: list[CoverCase] = []
     for number, snapshot in enumerate(np.unique(np.searchsorted(world.times, at, side="right") - 1).tolist()):
         source, target = world.visible_links(snapshot)
-        fresh = np.flatnonzero(~known[target])
+        fresh = np.flatnonzero(~is_known[target])
         if number:
             cases += _cover_cases(
                 number - 1, _build_frontpage_sets(world.host[source[fresh]], source[fresh], target[fresh])
             )
-        known[target] = True
+        is_known[target] = True
     return cases
 
 

@@ -92,8 +92,8 @@ class JointMonitor:
 def build_rows(history: History, asking: QuerySet, policy: str, game: JointGame) -> list[Measurements]:
     """Run a policy of the joint experiment and return its metrics, part by part."""
     split = find_best_split(history, asking, game) if policy == "bound-split" else SPLITS.get(policy)
-    told = {} if split is None else {"split_refresh": split.refresh, "split_look": split.poll}
-    return [part | told for part in _run_game(history, asking, game, split)]
+    metrics = {} if split is None else {"split_refresh": split.refresh, "split_look": split.poll}
+    return [part | metrics for part in _run_game(history, asking, game, split)]
 
 
 def find_best_split(history: History, asking: QuerySet, game: JointGame) -> Split:

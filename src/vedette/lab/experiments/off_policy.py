@@ -74,15 +74,15 @@ def build_row(world: str, estimator: str, searches: int, seed: int) -> Measureme
     scene = _load_scenario(place.path, place.part)
     found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)
     truth = _simulate_truth(place.path, place.part, seed)
-    is_said = not found.caveat
+    is_enough = not found.caveat
     return {
-        "enough": float(is_said),
+        "enough": float(is_enough),
         "effective": found.effective,
         "truth": truth,
-        "estimate": found.value if is_said else np.nan,
-        "error": abs(found.value - truth) if is_said else np.nan,
-        "held": float(found.low <= truth <= found.high) if is_said else np.nan,
-        "width": found.high - found.low if is_said else np.nan,
+        "estimate": found.value if is_enough else np.nan,
+        "error": abs(found.value - truth) if is_enough else np.nan,
+        "held": float(found.low <= truth <= found.high) if is_enough else np.nan,
+        "width": found.high - found.low if is_enough else np.nan,
     }
 
 

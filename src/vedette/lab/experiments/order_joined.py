@@ -50,7 +50,7 @@ ABLATIONS = ("no-sketches", "no-word-gains", "no-words", "no-folders", "no-links
 _ANCHORS = TEXT_FIELDS.index("anchors")
 
 
-class _Asked(NamedTuple):
+class _DrawnQueries(NamedTuple):
     """The queries, how often each is searched, and the hidden links (by row)."""
 
     texts: list[str]
@@ -68,7 +68,7 @@ class _Outcome(NamedTuple):
     unanswered: int
 
 
-def draw_queries(web: JoinedWeb, seed: int) -> _Asked:
+def draw_queries(web: JoinedWeb, seed: int) -> _DrawnQueries:
     """Draw titles and link texts as queries, equally many, in an order that Zipf's law turns into frequencies."""
     rng = rng_for(seed, "lab/order-joined/queries")
     found: dict[str, int] = {}
@@ -81,19 +81,19 @@ def draw_queries(web: JoinedWeb, seed: int) -> _Asked:
             break
     chosen = np.array([link for link in found.values() if link >= 0], np.int64)
     same = np.isin(web.target * len(web.texts) + web.text, web.target[chosen] * len(web.texts) + web.text[chosen])
-    return _Asked(list(found), zipf_shares(len(found), 1.0), np.flatnonzero(same))
+    return _DrawnQueries(list(found), zipf_shares(len(found), 1.0), np.flatnonzero(same))
 
 
-def _watch(web: JoinedWeb, asked: _Asked) -> WatchedQueries:
+def _watch(web: JoinedWeb, queries: _DrawnQueries) -> WatchedQueries:
     """Parse queries as search does: common words are optional; of many words half is enough."""
-    numbers = np.unique(hash_words(" ".join(asked.texts).encode()))
+    numbers = np.unique(hash_words(" ".join(queries.texts).encode()))
     page = np.repeat(np.arange(len(web.urls)), web.pages.lengths.sum(axis=1))
     at = np.minimum(np.searchsorted(numbers, web.pages.words), len(numbers) - 1)
     there = np.flatnonzero(numbers[at] == web.pages.words)
     pairs = np.unique(page[there] * len(numbers) + at[there])
     df = dict(zip(numbers.tolist(), np.bincount(pairs % len(numbers), minlength=len(numbers)).tolist(), strict=True))
     watched = []
-    for text, share in zip(asked.texts, asked.frequency.tolist(), strict=True):
+    for text, share in zip(queries.texts, queries.frequency.tolist(), strict=True):
         words = text.split()
         slots = (Slot((hash_word(word),), (1.0,), compute_idf(df[hash_word(word)], len(web.urls))) for word in words)
         needed = tuple(not is_stop_word(word) for word in words)
@@ -106,8 +106,8 @@ def _name_pages(web: JoinedWeb, links: Ints) -> list[tuple[int, str]]:
     """List different texts of these links with the page that each names, a few for a page."""
     keys = np.unique(web.target[links] * len(web.texts) + web.text[links])
     target = keys // len(web.texts)
-    kept = keys[np.arange(len(keys)) - np.searchsorted(target, target) < MAX_NAMES]
-    return [(key // len(web.texts), web.texts[key % len(web.texts)]) for key in kept.tolist()]
+    top_keys = keys[np.arange(len(keys)) - np.searchsorted(target, target) < MAX_NAMES]
+    return [(key // len(web.texts), web.texts[key % len(web.texts)]) for key in top_keys.tolist()]
 
 
 def _score(web: JoinedWeb, watched: WatchedQueries, pages: Ints, names: list[tuple[int, str]]) -> QueryScores:
@@ -185,22 +185,22 @@ def _drop_taught(taught: TrainingPages, policy: str) -> TrainingPages:
 def run_case(world: str, seed: int) -> _Outcome:
     """Run all orders of a joined web and a seed at once."""
     web = load_joined(locate_world(world).part.split(","), get_cache_folder())
-    asked = draw_queries(web, seed)
-    watched = _watch(web, asked)
+    queries = draw_queries(web, seed)
+    watched = _watch(web, queries)
     lots = rng_for(seed, "lab/order/cut").permutation(len(web.urls))
     uncrawled, crawled = (np.sort(part) for part in np.array_split(lots, 2))
-    told = np.setdiff1d(np.arange(len(web.source)), asked.held_out)
-    known = told[np.isin(web.source[told], crawled)]
-    everything = _score(web, watched, np.arange(len(web.urls)), _name_pages(web, told))
-    mine = _score(web, watched, crawled, _name_pages(web, known))
+    visible = np.setdiff1d(np.arange(len(web.source)), queries.held_out)
+    links = visible[np.isin(web.source[visible], crawled)]
+    everything = _score(web, watched, np.arange(len(web.urls)), _name_pages(web, visible))
+    mine = _score(web, watched, crawled, _name_pages(web, links))
     has_answer = np.isin(np.arange(len(watched)), mine.query)
     impact = tuple(
         _compute_impact(everything, watched.frequency * part, len(web.urls))[uncrawled]
         for part in (np.ones(len(watched)), ~has_answer)
     )
-    unseen = _describe(web, uncrawled, known, seed)
+    unseen = _describe(web, uncrawled, links, seed)
     worths = {"breadth": -1.0 * unseen.depth, "inlinks": 1.0 * unseen.inlinks, "pagerank": unseen.importance}
-    taught, curves = _teach(web, watched, crawled, known, mine, seed)
+    taught, curves = _teach(web, watched, crawled, links, mine, seed)
     for policy in ("impact", *ABLATIONS):
         worths[policy] = estimate_gains(policy, taught, unseen, curves, seed)
     ties = draw_tie_order(seed, len(uncrawled))
@@ -211,7 +211,7 @@ def run_case(world: str, seed: int) -> _Outcome:
 
 
 def _teach(
-    web: JoinedWeb, watched: WatchedQueries, crawled: Ints, known: Ints, mine: QueryScores, seed: int
+    web: JoinedWeb, watched: WatchedQueries, crawled: Ints, links: Ints, mine: QueryScores, seed: int
 ) -> tuple[TrainingPages, QueryCurves]:
     """Build the estimator's training data: the current gains of crawled pages, each as if it had come last."""
     builder = QueryCurveBuilder(watched)
@@ -219,7 +219,7 @@ def _teach(
     curves = builder.build(len(crawled))
     gain = np.maximum(measure_current_gains(curves, mine, len(crawled)), 0.0)
     some = np.sort(rng_for(seed, "lab/order-joined/taught").permutation(len(crawled))[:MAX_TRAINING])
-    batch = _describe(web, crawled[some], known, seed)
+    batch = _describe(web, crawled[some], links, seed)
     row = np.searchsorted(mine.page, some)
     matches = concat_ranges(row, np.searchsorted(mine.page, some, side="right"))
     scores = QueryScores(np.searchsorted(some, mine.page[matches]), mine.query[matches], mine.score[matches])

@@ -106,8 +106,8 @@ def restrict_queries(cut: CrawlSplit, queries: Ints) -> CrawlSplit:
     at = np.minimum(np.searchsorted(queries, brought.found_query), len(queries) - 1)
     inside = queries[at] == brought.found_query
     found_row, found_score = brought.found_row[inside], brought.found_score[inside]
-    told = replace(brought, found_row=found_row, found_query=at[inside], found_score=found_score)
-    return cut._replace(crawled_facts=told, query_terms=cut.query_terms.select(queries))
+    facts = replace(brought, found_row=found_row, found_query=at[inside], found_score=found_score)
+    return cut._replace(crawled_facts=facts, query_terms=cut.query_terms.select(queries))
 
 
 def _compute_orders(cut: CrawlSplit, seed: int, names: tuple[str, ...]) -> dict[str, Ints]:
@@ -140,8 +140,8 @@ def build_buckets(case: Case, budget: float) -> tuple[Bucket, ...]:
     means, improved = _measure_improvement(_load_case_site(case), split_queries(case)[1], budget)
     shown = Improvability(top=rates.top).add_cycle(means, improved)
     scores, gains, times = shown.compute_points()
-    told = rates.predict(scores)
-    rows = zip(scores.tolist(), gains.tolist(), told.tolist(), times.tolist(), strict=True)
+    predicted = rates.predict(scores)
+    rows = zip(scores.tolist(), gains.tolist(), predicted.tolist(), times.tolist(), strict=True)
     return tuple(Bucket(*row) for row in rows)
 
 
@@ -196,10 +196,10 @@ def _iter_rows(cell: Cell, case: Case) -> Iterator[dict[str, float]]:
     fetched = parse_fetch_count(cell, len(half.impact))
     whole = impact_share(run_with_sketches(case, SHARES[0]).orders[policy], half.impact, fetched)
     for share in SHARES:
-        kept = run_with_sketches(case, share)
-        mine = impact_share(kept.orders[policy], half.impact, fetched)
+        result = run_with_sketches(case, share)
+        mine = impact_share(result.orders[policy], half.impact, fetched)
         of_all = mine / whole if whole else 1.0
-        yield {"sketches": share, "count": float(kept.sketches), "impact_share": mine, "of_all": of_all}
+        yield {"sketches": share, "count": float(result.sketches), "impact_share": mine, "of_all": of_all}
     if policy != DEFAULT_POLICY:
         for number, each in enumerate(build_buckets(case, cell.budget)):
             yield {

@@ -284,14 +284,14 @@ def _measure(pages: PagesInDays, cell: Cell) -> dict[str, float]:
     days, longest = play(pages, cell.policy, cell.budget, cell.seed)
     stale = np.array([day.stale for day in days])
     gaps = np.array([day.gap for day in days])
-    told = {
+    metrics = {
         "stale": float(stale.mean()),
         "stale_weighted": float((stale @ pages.worth).mean() / pages.worth.sum()),
         "to_first": float(np.mean([day.to_first for day in days])),
         "longest_wait": float(longest),
         "played": float(len(pages.time)),
     }
-    return told if np.isnan(gaps).all() else told | {"gap": float(np.nanmean(gaps))}
+    return metrics if np.isnan(gaps).all() else metrics | {"gap": float(np.nanmean(gaps))}
 
 
 @lru_cache(maxsize=2)  # cells of one world come one after the other

@@ -136,12 +136,12 @@ def _community_metrics(lived: CommunityResult) -> dict[str, float]:
     }
 
 
-def _study_metrics(told: StudyResult) -> dict[str, float]:
+def _study_metrics(result: StudyResult) -> dict[str, float]:
     return {
-        "qpc": float(told.qpc),
-        "tbp": _mean_days(told.tbp_days),
-        "qpc_share": float(told.qpc / told.ideal),
-        "became": told.became_popular / max(len(told.tbp_days), 1),
+        "qpc": float(result.qpc),
+        "tbp": _mean_days(result.tbp_days),
+        "qpc_share": float(result.qpc / result.ideal),
+        "became": result.became_popular / max(len(result.tbp_days), 1),
     }
 
 

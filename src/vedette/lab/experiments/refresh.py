@@ -53,8 +53,8 @@ def build_setup(policy: str, history: History, game: RefreshGame, asking: QueryS
     """Build the setup of a refresh policy by its name; a plug-in is named ``package.module:Name``."""
     match policy:
         case "random":
-            known = len(history.live_pages_at(game.begin_s))
-            return RefreshSetup(RandomRefresh(mean_s=max(known, 1) / game.budget * DAY_S))
+            pages = len(history.live_pages_at(game.begin_s))
+            return RefreshSetup(RandomRefresh(mean_s=max(pages, 1) / game.budget * DAY_S))
         case "bound-known":
             return RefreshSetup(build_bound_known(history, game.begin_s, game.end_s, game.budget))
         case "bound-delta-q":
@@ -81,16 +81,16 @@ def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySe
         return [_compute_metrics(part, days) for part in run_refresh(history, plan, game).parts]
     watch = QualityMonitor(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
     outcome = run_refresh(history, plan, game, watch.on_batch)
-    asked = {"queries": float(asking.workload.queries), "queries_from": float(asking.source)}
+    metrics = {"queries": float(asking.workload.queries), "queries_from": float(asking.source)}
     qualities = watch.compute_means(game.parts)
     rows: list[Measurements] = [
-        _compute_metrics(part, days) | {"quality": quality} | asked
+        _compute_metrics(part, days) | {"quality": quality} | metrics
         for part, quality in zip(outcome.parts, qualities, strict=True)
     ]
-    if len(outcome.said) != len(watch.shares):
+    if len(outcome.estimates) != len(watch.shares):
         return rows
-    said, errors = np.array(outcome.said), np.abs(np.subtract(outcome.said, watch.shares))
-    means = zip(*(map(np.mean, np.array_split(each, game.parts)) for each in (said, errors)), strict=True)
+    estimates, errors = np.array(outcome.estimates), np.abs(np.subtract(outcome.estimates, watch.shares))
+    means = zip(*(map(np.mean, np.array_split(each, game.parts)) for each in (estimates, errors)), strict=True)
     return [
         {**row, "quality_said": float(mean), "quality_error": float(error)}
         for row, (mean, error) in zip(rows, means, strict=True)

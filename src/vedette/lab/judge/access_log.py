@@ -193,11 +193,11 @@ def _parse_row(line: bytes, number: int, path: Path) -> dict[str, Any]:
 
 
 def _parse_entry(row: dict[str, Any], path: Path) -> AccessEntry:
-    known = {key: row[key] for key in _KEYS if key in row}
-    missing = [key for key in _KEYS if key not in known and key not in _OPTIONAL]
+    values = {key: row[key] for key in _KEYS if key in row}
+    missing = [key for key in _KEYS if key not in values and key not in _OPTIONAL]
     if missing:
         raise UsageError(f"{path} has a request without {missing[0]}; the log was edited or damaged")
-    return AccessEntry(**known)
+    return AccessEntry(**values)
 
 
 def _truncate_torn_line(path: Path) -> None:

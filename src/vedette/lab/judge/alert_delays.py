@@ -82,9 +82,9 @@ def start_receiver(clock: Clock, log: Path) -> WebhookReceiver:
 def read_received(log: Path) -> Iterator[ReceivedItem]:
     """Read the items of received alert messages from the receiver's log, in order; skip anything else."""
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
-        told = json.loads(line)
-        for item in told["items"]:
-            yield ReceivedItem(told["name"], item["url"], item["first_seen_at"], told["at_s"])
+        message = json.loads(line)
+        for item in message["items"]:
+            yield ReceivedItem(message["name"], item["url"], item["first_seen_at"], message["at_s"])
 
 
 def _create_server(clock: Clock, log: Path) -> ThreadingHTTPServer:
@@ -136,14 +136,14 @@ class AlertDelays(NamedTuple):
         return self.told / self.births if self.births else nan
 
 
-def measure_delays(born_s: Mapping[str, float], told_s: Mapping[str, float], seed: int = 1) -> AlertDelays:
+def measure_delays(born_s: Mapping[str, float], reported_s: Mapping[str, float], seed: int = 1) -> AlertDelays:
     """Measure the alert delays of these births by URL; messages about other URLs are ignored.
 
     >>> found = measure_delays({"a": 0.0, "b": 10.0, "c": 20.0}, {"a": 60.0, "b": 40.0, "x": 1.0})
     >>> found.births, found.told, found.quarter_s, found.median_s, found.three_quarters_s
     (3, 2, 30.0, 60.0, inf)
     """
-    waits = np.array([max(told_s[url] - at_s, 0.0) if url in told_s else inf for url, at_s in born_s.items()])
+    waits = np.array([max(reported_s[url] - at_s, 0.0) if url in reported_s else inf for url, at_s in born_s.items()])
     if not len(waits):
         return AlertDelays(0, 0, nan, nan, nan, nan, nan)
     rng = rng_for(seed, "lab/birth-delays")

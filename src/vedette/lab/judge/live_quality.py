@@ -120,9 +120,9 @@ class Versions(Texts):
         history = self._build_history()
         queries = draw_queries(history, known, seed)
         corpus = load_corpus(history, queries.term)
-        asked = select_answerable(queries, corpus)
-        most = np.argsort(-asked.frequency, kind="stable")[:MAX_QUERIES]
-        return build_workload(corpus, asked.select(most), build_tfidf(corpus, known))
+        answerable = select_answerable(queries, corpus)
+        most = np.argsort(-answerable.frequency, kind="stable")[:MAX_QUERIES]
+        return build_workload(corpus, answerable.select(most), build_tfidf(corpus, known))
 
     def _build_history(self) -> History:
         """Build a history of the true versions without times, since quality measures provide their own."""
@@ -263,8 +263,8 @@ def measure_runs(
 
 
 def _measure_sample(day: float, live: Ints, held: Ints, first: Ints, workload: Workload) -> QualitySample:
-    known = (held >= 0) & (live >= 0)
-    freshness = float((held == live)[known].mean()) if known.any() else 1.0
+    both = (held >= 0) & (live >= 0)
+    freshness = float((held == live)[both].mean()) if both.any() else 1.0
     # Both are compared with the same ideal, that of the pages known to the crawler.
     best = np.where((held >= 0) | (first >= 0), live, NONE)
     ideal = compute_quality(best, best, workload)
@@ -318,16 +318,16 @@ class _CopyLog:
 
     def count_fetches(self, begin_s: float) -> _FetchCounts:
         """Count a live crawler's fetches by kind from a time on."""
-        made: Counter[FetchKind] = Counter()
+        counts: Counter[FetchKind] = Counter()
         changed = 0
         for entry, before in self._iter_with_previous():
             if entry.start_s < begin_s:
                 continue
             kind = self._classify(entry, before)
-            made[kind] += 1
+            counts[kind] += 1
             if kind == "refresh" and entry.status != NOT_MODIFIED:
                 changed += self._answer_version(entry) != self._previous_version(entry)
-        return _FetchCounts(made, changed)
+        return _FetchCounts(counts, changed)
 
     def _answer_version(self, entry: AccessEntry) -> int:
         """Return the true text version in a response to the crawler; ``NONE`` if the page is gone."""

@@ -307,24 +307,24 @@ class _Judge:
         if before is None:
             return
         gap_s = entry.start_s - before.end_s
-        known = self.shortest_gaps.get(f"{what} gap")
-        if known is None or gap_s < known.gap_s:
+        shortest = self.shortest_gaps.get(f"{what} gap")
+        if shortest is None or gap_s < shortest.gap_s:
             self.shortest_gaps[f"{what} gap"] = ShortestGap(f"{what} gap", name, gap_s)
         if gap_s < -self.rule.slack_s:
-            told = f"{-gap_s:.6f} s before {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
-            self._add_violation(f"{what} overlap", entry, f"at {name} {told}.")
+            detail = f"{-gap_s:.6f} s before {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
+            self._add_violation(f"{what} overlap", entry, f"at {name} {detail}.")
         elif gap_s < due_s - self.rule.slack_s:
-            told = f"{gap_s:.6f} s after {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
-            self._add_violation(f"{what} gap", entry, f"at {name} {told}; {why} is {due_s:g} s.")
+            detail = f"{gap_s:.6f} s after {self._format_url(before)} had ended at {self._format_time(before.end_s)}"
+            self._add_violation(f"{what} gap", entry, f"at {name} {detail}; {why} is {due_s:g} s.")
 
     def _judge_retry(self, entry: AccessEntry) -> None:
         until_s, cause = self.retry_after.get(entry.host, (-inf, entry))
         if entry.start_s < until_s - self.rule.slack_s:
-            told = f"{self._format_url(cause)} was answered {cause.status} at {self._format_time(cause.end_s)}"
+            detail = f"{self._format_url(cause)} was answered {cause.status} at {self._format_time(cause.end_s)}"
             self._add_violation(
                 "retry-after",
                 entry,
-                f"though {told} with Retry-After: {cause.retry_after}, until {self._format_time(until_s)}.",
+                f"though {detail} with Retry-After: {cause.retry_after}, until {self._format_time(until_s)}.",
             )
 
     def _judge_page(self, entry: AccessEntry) -> None:
@@ -333,12 +333,12 @@ class _Judge:
             self._add_violation("no robots", entry, "before robots.txt of this origin had been answered.")
             return
         if not standing.permits:
-            told = f"{standing.description} at {self._format_time(standing.answered_s)}"
-            self._add_violation("no robots", entry, f"although its robots.txt had last returned {told}.")
+            detail = f"{standing.description} at {self._format_time(standing.answered_s)}"
+            self._add_violation("no robots", entry, f"although its robots.txt had last returned {detail}.")
         age_s = entry.start_s - standing.answered_s
         if age_s > DAY_S + LATENCY_WALL_S * self.header.speed:
-            told = f"{age_s / 3600:.2f} h old, answered at {self._format_time(standing.answered_s)}"
-            self._add_violation("stale robots", entry, f"based on a robots.txt that was {told}.")
+            detail = f"{age_s / 3600:.2f} h old, answered at {self._format_time(standing.answered_s)}"
+            self._add_violation("stale robots", entry, f"based on a robots.txt that was {detail}.")
         found = standing.rules.check(entry.url)
         if not found.allowed:
             self._add_violation("disallowed", entry, f"although its robots.txt says {found.line}.")

@@ -153,5 +153,5 @@ def _filter_terms(numbers: WordHashes, wanted: WordHashes | None) -> WordHashes:
     if not len(wanted):
         return numbers[:0]
     at = np.searchsorted(wanted, numbers)
-    kept: WordHashes = numbers[wanted[np.minimum(at, len(wanted) - 1)] == numbers]
-    return kept
+    selected: WordHashes = numbers[wanted[np.minimum(at, len(wanted) - 1)] == numbers]
+    return selected

@@ -76,13 +76,13 @@ def read_query_file(path: Path, seed: int = 0) -> Queries:
         raise UsageError(f"{path}: {reason}; a query file has one query per line") from error
 
 
-def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Queries:
+def build_queries(searches: Iterable[tuple[str, float]], model: str = "asked") -> Queries:
     """Build the arrays of queries from texts and frequencies.
 
     >>> build_queries([("low tide", 3.0), ("tide", 1.0)]).start.tolist()
     [0, 2, 3]
     """
-    texts, frequency = zip(*asked, strict=True) if (asked := list(asked)) else ((), ())
+    texts, frequency = zip(*searches, strict=True) if (searches := list(searches)) else ((), ())
     forms = [normalize_words(text) for text in texts]
     owner = np.repeat(np.arange(len(forms)), [len(form.split()) for form in forms])
     terms = hash_words(b" ".join(form for form in forms if form))
@@ -95,8 +95,8 @@ def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Q
 
 def select_answerable(queries: Queries, corpus: Corpus) -> Queries:
     """Select the queries that some version of the corpus can answer: it has all of their words."""
-    known = np.isin(queries.term, np.unique(corpus.term))
-    lacking = np.append(0, np.cumsum(~known))
+    is_known = np.isin(queries.term, np.unique(corpus.term))
+    lacking = np.append(0, np.cumsum(~is_known))
     return queries.select(np.flatnonzero(lacking[queries.start[1:]] == lacking[queries.start[:-1]]))
 
 

@@ -52,10 +52,10 @@ def query_utilities(
     workload: Workload, local: Floats, live: Floats, ties: TieBreak = TieBreak.OLDER_FIRST, queries: Ints | None = None
 ) -> Floats:
     """Compute the utility of each query: its results ranked by local scores, weighted by views and by live scores."""
-    asked = np.arange(workload.queries) if queries is None else queries
-    lists = rank_results(workload, local, asked, ties)
+    rows = np.arange(workload.queries) if queries is None else queries
+    lists = rank_results(workload, local, rows, ties)
     # bincount adds in list order, so a query has the same value to the last bit in any set of queries.
-    brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(asked)).astype(np.float64)
+    brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(rows)).astype(np.float64)
     return brought
 
 

@@ -201,13 +201,13 @@ def load_query_set(history: History, begin_s: float, end_s: float, seed: int) ->
 
 
 def _build_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
-    known = first_versions(history, begin_s, end_s)
-    if not any(map(history.texts.text, known.tolist())):
+    versions = first_versions(history, begin_s, end_s)
+    if not any(map(history.texts.text, versions.tolist())):
         return None
     path = find_query_file(QUERY_FILES[0])
-    queries = read_query_file(path, seed) if path else draw_queries(history, known, seed)
+    queries = read_query_file(path, seed) if path else draw_queries(history, versions, seed)
     corpus = load_corpus(history, queries.term)
-    scoring = build_tfidf(corpus, known)
+    scoring = build_tfidf(corpus, versions)
     tried = _take_most_frequent(select_answerable(queries, corpus), MAX_CANDIDATES)
     there = np.flatnonzero((history.version_at_s <= end_s) & (history.version_end_s > begin_s))
     answered = tried.select(_find_answered(build_workload(corpus, tried, scoring), there))
@@ -228,20 +228,20 @@ def _find_answered(workload: Workload, versions: Ints) -> Ints:
 
 def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
     """Return the first known version of each page of a span: at the start, or at its birth."""
-    known = history.version_at(np.arange(history.pages), begin_s)
+    versions = history.version_at(np.arange(history.pages), begin_s)
     later = (history.born_s > begin_s) & (history.born_s < end_s)
-    known[later] = history.first_version[later]
-    return known[known >= 0]
+    versions[later] = history.first_version[later]
+    return versions[versions >= 0]
 
 
 def draw_queries(history: History, versions: Ints, seed: int) -> Queries:
     """Draw queries from page texts: two neighboring words, from a version and a position drawn uniformly."""
     rng = rng_for(seed, "lab/asking")
-    asked: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for version, place in zip(rng.choice(versions, DRAWS).tolist(), rng.random(DRAWS).tolist(), strict=True):
         words = split_words(history.texts.text(version))
         if len(words) > 1:
             at = int(place * (len(words) - 1))
             query = f"{words[at]} {words[at + 1]}"
-            asked[query] = asked.get(query, 0.0) + 1.0
-    return build_queries(asked.items(), "drawn")
+            counts[query] = counts.get(query, 0.0) + 1.0
+    return build_queries(counts.items(), "drawn")

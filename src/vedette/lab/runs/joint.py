@@ -50,9 +50,9 @@ class RefreshAgent(PolicyAgent):
     def __init__(self, history: History, seed: int) -> None:
         super().__init__(ExpectedGain(), history, seed)
 
-    def on_fetches(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
+    def on_fetches(self, pages: Ints, findings: FetchFindings, now_s: float) -> None:
         """Let the refresh policy of a joint crawl learn from fetches."""
-        self.observe(pages, told, now_s)
+        self.observe(pages, findings, now_s)
 
     def value(self, pages: Ints, since_s: Floats, now_s: float) -> Floats:
         """Return the current worth of refreshes of these pages in a joint crawl, by their expected changes."""
@@ -240,9 +240,9 @@ class _JointRun:
         """Choose fetches of all kinds at one price; a fetch of a known page returns its changes and its links."""
         pages = np.concatenate([worths.known, worths.unseen])
         found = clear_price(np.concatenate([worths.changes + worths.links, worths.first]), most)
-        known = found.rows[found.rows < len(worths.known)]
-        looks = int((worths.links[known] > worths.changes[known]).sum())
-        kinds = len(known) - looks, looks, len(found.rows) - len(known)
+        rows = found.rows[found.rows < len(worths.known)]
+        looks = int((worths.links[rows] > worths.changes[rows]).sum())
+        kinds = len(rows) - looks, looks, len(found.rows) - len(rows)
         return np.sort(pages[found.rows]), kinds, found.price
 
     def _choose_by_split(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
@@ -263,23 +263,25 @@ class _JointRun:
 
     def _fetch(self, pages: Ints, now_s: float, *, is_begin: bool = False) -> Ints:
         """Fetch pages in a joint crawl and learn from them; return the fetched versions."""
-        came = self._web.fetch(pages, now_s)
+        answers = self._web.fetch(pages, now_s)
         before, is_first = self._copy[pages], self._copy[pages] < 0
-        gone = came.version < 0
-        gain = self._measure_gains(pages, before, came.version, is_begin=is_begin)
-        self._poller.on_fetches(came, self._add_links(came), now_s)
+        gone = answers.version < 0
+        gain = self._measure_gains(pages, before, answers.version, is_begin=is_begin)
+        self._poller.on_fetches(answers, self._add_links(answers), now_s)
         learned = is_first & (not is_begin)
-        self._unseen.on_fetches(pages[learned], gain[learned], came.links)
-        changed = ~is_first & (came.digest != self._digest[pages])
+        self._unseen.on_fetches(pages[learned], gain[learned], answers.links)
+        changed = ~is_first & (answers.digest != self._digest[pages])
         self._unseen.on_changes(gain[changed & ~gone])
-        old_s, self._since_s[pages], self._copy[pages] = self._since_s[pages], now_s, came.version
-        self._gone[pages[gone]], self._digest[pages] = True, came.digest
+        old_s, self._since_s[pages], self._copy[pages] = self._since_s[pages], now_s, answers.version
+        self._gone[pages[gone]], self._digest[pages] = True, answers.digest
         for rows, first in ((is_first & ~gone, True), (~is_first, False)):
             if rows.any():
                 more = {"gain": gain[rows], "views": self._gains.compute_views()[pages[rows]]}
-                told = FetchFindings(self._since_s[pages[rows]], changed[rows], gone[rows], first, old_s[rows], more)
-                self._refresher.on_fetches(pages[rows], told, now_s)
-        return came.version
+                findings = FetchFindings(
+                    self._since_s[pages[rows]], changed[rows], gone[rows], first, old_s[rows], more
+                )
+                self._refresher.on_fetches(pages[rows], findings, now_s)
+        return answers.version
 
     def _measure_gains(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
         """Measure the search gain of each fetch of a joint crawl; copies at the start are not measured."""
@@ -288,10 +290,10 @@ class _JointRun:
             return np.zeros(len(pages))
         return self._gains.replace_copies(pages, before, after)
 
-    def _add_links(self, came: FetchAnswers) -> list[Bools]:
+    def _add_links(self, answers: FetchAnswers) -> list[Bools]:
         """Add the linked URLs of fetched versions; return which of each version's links were new."""
-        new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
-        for links in came.links:
+        new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in answers.links]
+        for links in answers.links:
             self._linked[links] = True
-        self._linked[came.pages] = True
+        self._linked[answers.pages] = True
         return new

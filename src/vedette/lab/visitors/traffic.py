@@ -62,12 +62,12 @@ class _ResultPageParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
         """Handle the start of a slate, a result link, a spelling suggestion or the link to the next result page."""
-        told = {name: value or "" for name, value in attrs}
-        self.slate = self.slate or told.get("data-slate", "")
+        attributes = {name: value or "" for name, value in attrs}
+        self.slate = self.slate or attributes.get("data-slate", "")
         if tag == "p":
-            self._in_suggestion = told.get("class") == "meant"
+            self._in_suggestion = attributes.get("class") == "meant"
         elif tag == "a":
-            self._on_link(told)
+            self._on_link(attributes)
 
     def handle_data(self, data: str) -> None:
         """Collect the text of a result's title while parsing a result page."""
@@ -80,13 +80,13 @@ class _ResultPageParser(HTMLParser):
             self.hits.append(self._open._replace(title=" ".join("".join(self._words).split())))
             self._open, self._words = None, []
 
-    def _on_link(self, told: dict[str, str]) -> None:
-        href, number = told.get("href", ""), told.get("data-page", "")
-        if told.get("rel") == "next":
+    def _on_link(self, attributes: dict[str, str]) -> None:
+        href, number = attributes.get("href", ""), attributes.get("data-page", "")
+        if attributes.get("rel") == "next":
             self.has_next = True
         elif self._in_suggestion:
             self.suggestion = self.suggestion or _query_of_link(href)
-        elif "title" in told.get("class", "").split() and _is_number(number):
+        elif "title" in attributes.get("class", "").split() and _is_number(number):
             self._open = Hit(int(number), href, "")
 
 
@@ -143,8 +143,8 @@ class Browser:
     def _request(
         self, method: str, target: str, headers: dict[str, str], body: bytes | None = None
     ) -> tuple[int, bytes]:
-        said = {"user-agent": self.person.agent, "accept-language": "en-GB,en;q=0.8", **headers}
-        return send_request(self.port, self.person.address, method, target, said, body)
+        all_headers = {"user-agent": self.person.agent, "accept-language": "en-GB,en;q=0.8", **headers}
+        return send_request(self.port, self.person.address, method, target, all_headers, body)
 
 
 def fetch_page_count(port: int) -> int:
@@ -306,11 +306,11 @@ class VisitorsHandle:
         """Stop the child process of simulated visitors; return its tally once, if it was written."""
         self.process.terminate()
         try:
-            told, _ = self.process.communicate(timeout=STOP_TIMEOUT_S)
+            output, _ = self.process.communicate(timeout=STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            told, _ = self.process.communicate()
-        return Tally(**json.loads(told)) if told else None
+            output, _ = self.process.communicate()
+        return Tally(**json.loads(output)) if output else None
 
     def __enter__(self) -> Self:
         return self

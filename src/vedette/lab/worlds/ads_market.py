@@ -243,9 +243,9 @@ def _normal_cdf(normal: Floats) -> Floats:
 def _add_priors(setting: AdMarketSetting, offers: AdOffers, rate: Floats, rng: np.random.Generator) -> AdOffers:
     if not setting.prior_share:
         return offers
-    known = rng.random(len(rate)) < setting.prior_share
+    has_prior = rng.random(len(rate)) < setting.prior_share
     clicked, shown = draw_beta_priors(rate, setting.accuracy, rng)
-    return offers._replace(prior_clicked=np.where(known, clicked, 0.0), prior_shown=np.where(known, shown, 0.0))
+    return offers._replace(prior_clicked=np.where(has_prior, clicked, 0.0), prior_shown=np.where(has_prior, shown, 0.0))
 
 
 def _draw_budgets(setting: AdMarketSetting, ads: _Ads, popularity: Floats, rng: np.random.Generator) -> Floats:

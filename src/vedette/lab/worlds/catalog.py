@@ -132,7 +132,7 @@ def list_worlds() -> list[str]:
     from vedette.lab.worlds.regions import REGION_WEBS
     from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
 
-    made = {
+    synthetic = {
         "made": ARRAY_SIZES,
         "market": AD_MARKETS,
         "machines": MACHINES,
@@ -142,7 +142,7 @@ def list_worlds() -> list[str]:
     return [
         *_iter_git_worlds(),
         *_iter_frontpage_worlds(),
-        *(f"{kind}:{name}" for kind, names in made.items() for name in names),
+        *(f"{kind}:{name}" for kind, names in synthetic.items() for name in names),
     ]
 
 
@@ -151,9 +151,13 @@ def _locate_git(rest: str) -> WorldLocation:
     path = _expand_path(typed)
     if _exists(path):
         return WorldLocation("git", f"git:{_folder_label(path)}{_format_fragment(part)}", path, part)
-    kept = _get_folder(HISTORIES_VARIABLE)
+    histories = _get_folder(HISTORIES_VARIABLE)
     flat = typed.strip("/").removesuffix(".git").replace("/", "+")
-    found = [kept / flat / "repo", kept / flat, kept / typed] if kept and _is_relative_name(typed) else []
+    found = (
+        [histories / flat / "repo", histories / flat, histories / typed]
+        if histories and _is_relative_name(typed)
+        else []
+    )
     for path in found:
         if _exists(path):
             return WorldLocation("git", f"git:{typed.strip('/')}{_format_fragment(part)}", path, part)
@@ -171,8 +175,8 @@ def _locate_joined(rest: str) -> WorldLocation:
 
 
 def _locate_frontpages(rest: str) -> WorldLocation:
-    kept = _get_folder(DATA_VARIABLE)
-    for path in (_expand_path(rest), *([kept / "discovery" / rest] if kept and _is_relative_name(rest) else [])):
+    data = _get_folder(DATA_VARIABLE)
+    for path in (_expand_path(rest), *([data / "discovery" / rest] if data and _is_relative_name(rest) else [])):
         if _exists(path):
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
@@ -277,15 +281,15 @@ def _describe_variable(variable: str) -> str:
 
 
 def _iter_git_worlds() -> Iterator[str]:
-    kept = _get_folder(HISTORIES_VARIABLE)
-    for folder in sorted(kept.iterdir()) if kept and kept.is_dir() else []:
+    histories = _get_folder(HISTORIES_VARIABLE)
+    for folder in sorted(histories.iterdir()) if histories and histories.is_dir() else []:
         if "+" in folder.name and any((folder / inner).is_dir() for inner in ("repo", ".git", "objects")):
             yield f"git:{folder.name.replace('+', '/')}"
 
 
 def _iter_frontpage_worlds() -> Iterator[str]:
-    kept = _get_folder(DATA_VARIABLE)
-    yield from (f"frontpages:{file.name}" for file in sorted((kept / "discovery").glob("*.npz"))) if kept else ()
+    data = _get_folder(DATA_VARIABLE)
+    yield from (f"frontpages:{file.name}" for file in sorted((data / "discovery").glob("*.npz"))) if data else ()
 
 
 _LOCATORS: Mapping[str, Callable[[str], WorldLocation]] = {
@@ -366,10 +370,10 @@ def _load_git_history(place: WorldLocation) -> History:
 
     if not _is_repository(place.path):
         return load_history(place.path)
-    kept = get_cache_folder() / "histories" / _digest([place.part.encode(), *_iter_git_identity(place)])
-    if not kept.exists():
-        import_repository(place, kept)
-    return load_history(kept)
+    cached = get_cache_folder() / "histories" / _digest([place.part.encode(), *_iter_git_identity(place)])
+    if not cached.exists():
+        import_repository(place, cached)
+    return load_history(cached)
 
 
 def import_repository(

@@ -32,7 +32,7 @@ def cut_window(history: History, begin_s: float, end_s: float) -> History:
     place[pages] = np.arange(len(pages))
     sizes = history.link_start[versions + 1] - history.link_start[versions]
     to = place[history.link_to[concat_ranges(history.link_start[versions], history.link_start[versions + 1])]]
-    kept = np.bincount(np.repeat(np.arange(len(versions)), sizes)[to >= 0], minlength=len(versions))
+    counts = np.bincount(np.repeat(np.arange(len(versions)), sizes)[to >= 0], minlength=len(versions))
     moved_to = history.moved_to[pages]
     return replace(
         history,
@@ -49,7 +49,7 @@ def cut_window(history: History, begin_s: float, end_s: float) -> History:
         digest=history.digest[versions],
         words=history.words[versions],
         wave=history.wave[versions],
-        link_start=np.concatenate([[0], np.cumsum(kept)]).astype(np.int64),
+        link_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         link_to=to[to >= 0],
         texts=SelectedTexts(history.texts, versions),
     )

@@ -71,10 +71,10 @@ class Announcements:
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Count announced and unannounced changes, for the site and globally; earlier ones decay."""
         after, seen = memory.grow_for(batch), is_informative(batch)
-        told_of = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
+        announced = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
         changed = batch.changed
         counts = np.stack(
-            [changed, changed & told_of, np.where(changed, 0.0, days_between(batch)), ~changed & told_of], axis=1
+            [changed, changed & announced, np.where(changed, 0.0, days_between(batch)), ~changed & announced], axis=1
         )
         for numbers, apart in list(group_levels(batch))[:2]:
             rows = np.flatnonzero(seen & apart)
@@ -84,7 +84,7 @@ class Announcements:
             after.groups[groups, :DAYS] *= (1 - 1 / _REMEMBERED_CHANGES) ** changes
             after.groups[groups, DAYS:LAST_S] *= (1 - 1 / _REMEMBERED_LOOKS) ** others
             np.add.at(after.groups[:, :LAST_S], numbers[rows], counts[rows].astype(np.float64))
-            announced_rows = np.flatnonzero(seen & apart & told_of)
+            announced_rows = np.flatnonzero(seen & apart & announced)
             _learn_gaps(after.groups, numbers[announced_rows], batch.signal_s[announced_rows])
         return after
 
@@ -92,23 +92,23 @@ class Announcements:
         """Estimate the reliability of change announcements of each page's site."""
         recall, false_d = np.full(len(batch), _FIRST_RECALL), np.full(len(batch), _FIRST_FALSE)
         for numbers, apart in list(group_levels(batch))[:2]:
-            changed, told_of, days, wrong = group_rows(memory.groups, numbers)[:, :LAST_S].T
-            recall = np.where(apart, (told_of + _WEIGHT * recall) / (changed + _WEIGHT), recall)
+            changed, announced, days, wrong = group_rows(memory.groups, numbers)[:, :LAST_S].T
+            recall = np.where(apart, (announced + _WEIGHT * recall) / (changed + _WEIGHT), recall)
             false_d = np.where(apart, (wrong + _WEIGHT) / (days + _WEIGHT / false_d), false_d)
         return SignalQuality(recall, false_d)
 
     def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> AnnouncedBelief:
         """Adjust a belief from fetches by what was announced, or not, since the last fetch."""
-        quality, is_heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
+        quality, has_signal = self.estimate_quality(memory, batch), is_announced(batch, at_s)
         listened_s = np.minimum(batch.heard_s, at_s)  # unknown stays unknown
         waited_s = np.maximum(at_s - batch.last_fetch_s, 1.0)
-        told_s = np.where(is_heard, batch.signal_s, batch.last_fetch_s)
+        announced_s = np.where(has_signal, batch.signal_s, batch.last_fetch_s)
         listened, silent = (
             np.nan_to_num(np.clip((listened_s - since_s) / waited_s, 0.0, 1.0))
-            for since_s in (batch.last_fetch_s, told_s)
+            for since_s in (batch.last_fetch_s, announced_s)
         )
         recall = quality.recall * self._chance_speaking(memory, batch, listened_s)
-        jump = np.where(is_heard, np.log1p(quality.recall * belief.hazard / quality.false_d), 0.0)
+        jump = np.where(has_signal, np.log1p(quality.recall * belief.hazard / quality.false_d), 0.0)
         adjusted = Belief((1.0 - recall * silent) * belief.staleness + jump, belief.hazard)
         return AnnouncedBelief(adjusted, recall * listened, quality.false_d)
 

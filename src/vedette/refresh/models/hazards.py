@@ -205,7 +205,7 @@ def _time_per_bin(start_d: Floats, end_d: Floats) -> Floats:
 
 def _ages_d(batch: KnownPages, age_d: Floats, gap_d: Floats) -> Floats:
     """Return the age of each page at its last fetch: by the server's date, else by past fetches."""
-    said_d = (batch.last_fetch_s - batch.modified_s) / DAY_S
+    stated_d = (batch.last_fetch_s - batch.modified_s) / DAY_S
     guessed_d = np.where(batch.first_fetch, 0.0, np.where(batch.changed, gap_d / 2, age_d + gap_d))
-    ages_d: Floats = np.where(said_d >= 0, said_d, guessed_d)
+    ages_d: Floats = np.where(stated_d >= 0, stated_d, guessed_d)
     return ages_d

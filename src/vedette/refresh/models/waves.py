@@ -147,8 +147,8 @@ class Waves:
     @staticmethod
     def _first_changed_s(batch: KnownPages) -> Floats:
         unknown_s = batch.last_fetch_s - UNKNOWN_AGE_D * DAY_S
-        said_s = np.where(np.isfinite(batch.modified_s), batch.modified_s, batch.born_s)
-        return np.where(np.isfinite(said_s), np.minimum(said_s, batch.last_fetch_s), unknown_s)
+        stated_s = np.where(np.isfinite(batch.modified_s), batch.modified_s, batch.born_s)
+        return np.where(np.isfinite(stated_s), np.minimum(stated_s, batch.last_fetch_s), unknown_s)
 
     def _own_pace(
         self, memory: Memory, batch: KnownPages, changed_s: Floats, from_s: Floats, until_s: Floats

@@ -183,13 +183,13 @@ class ExpectedGain:
             float(self.deaths.belief(self._deaths_memory(each), _as_deaths(one), at_s).staleness[0])
             for each in (state, self.start(None))
         )
-        told_of = ["a change was announced"] if bool(is_announced(one, at_s)[0]) else []
+        announcements = ["a change was announced"] if bool(is_announced(one, at_s)[0]) else []
         found = [
             (silence, "its site announces changes, but did not announce this one"),
             (swept, "pages near it changed together"),
             (dead - usual, "pages near it have disappeared"),
         ]
-        return told_of + [words for staleness, words in found if staleness >= NOTABLE]
+        return announcements + [words for staleness, words in found if staleness >= NOTABLE]
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """Describe how soon a page changes, how likely it has changed by now and why, and how much that matters."""

@@ -193,11 +193,11 @@ class SignalHandler:
         return 0.0
 
 
-def _is_newer(said_s: float | None, page: PageRow, kind: str, now_s: float) -> bool:
+def _is_newer(stated_s: float | None, page: PageRow, kind: str, now_s: float) -> bool:
     """Check whether a push signal says that a known page changed since its fetch, and not in the future."""
-    if said_s is None:
+    if stated_s is None:
         return kind == "ping"
-    return page.fetched_s < said_s <= now_s + GRACE_S
+    return page.fetched_s < stated_s <= now_s + GRACE_S
 
 
 def _judge_signal(seen: FetchedSignal) -> bool | None:

@@ -73,7 +73,7 @@ class CliqWin:
 
     def choose(self, state: ClusterState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose the best page of each of the k best CLIQ clusters to poll; nothing is drawn."""
-        return pick_best(options, self._compute_worth(state, options), k, told=state.crawls > 0)
+        return pick_best(options, self._compute_worth(state, options), k, is_informed=state.crawls > 0)
 
     def reason(self, state: ClusterState, batch: Sources, row: int, now: float) -> str:
         """Describe whether a page represents a CLIQ cluster, and the cluster's share."""

@@ -45,7 +45,7 @@ class Cov:
         """Choose the pages of COV's greedy cover in its order, as far as they still exist."""
         ranks = np.zeros(int(state.max(initial=-1)) + 1)
         ranks[state] = 1.0 / np.arange(1, len(state) + 1)
-        return pick_best(options, lookup_values(ranks, options.place), k, told=len(state) > 0)
+        return pick_best(options, lookup_values(ranks, options.place), k, is_informed=len(state) > 0)
 
     def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:
         """Describe whether a page is in COV's greedy cover, and where."""

@@ -51,7 +51,7 @@ class OdWin:
 
     def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose the k pages with the largest OD-WIN outdegree; nothing is drawn."""
-        return pick_best(options, lookup_values(state, options.place), k, told=len(state) > 0)
+        return pick_best(options, lookup_values(state, options.place), k, is_informed=len(state) > 0)
 
     def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:
         """Describe the share of new pages that a page led to, as OD-WIN counts it."""

@@ -47,16 +47,16 @@ class Replacement:
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Weigh the replacement model's shares by how well they predicted each fetch, and learn the pages' rates."""
         after = memory.grow_for(batch)
-        said = self._chances(memory, batch, days_between(batch))
-        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), is_informative(batch))
+        chances = self._chances(memory, batch, days_between(batch))
+        update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(chances, batch.changed), is_informative(batch))
         learned = self.rate.learn(self._rate_memory(memory), batch)
         after.groups[:, :GROUP_WIDTH] = learned.groups
         return Memory(learned.pages, after.groups)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the probability of change by the replacement model: the mean over all shares, by their weights."""
-        said = self._chances(memory, batch, days_since_fetch(batch, at_s))
-        chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
+        chances = self._chances(memory, batch, days_since_fetch(batch, at_s))
+        chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * chances).sum(axis=1)
         return chance
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:

@@ -37,5 +37,5 @@ class Hybrid(ImpactOrder):
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
         """Describe both impact estimates of an unseen URL in the hybrid order."""
         full = complete_batch(batch)
-        asked, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]
-        return f"by queries {asked:.3g}, by importance {usual:.3g}, nine parts to one"
+        by_queries, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]
+        return f"by queries {by_queries:.3g}, by importance {usual:.3g}, nine parts to one"

@@ -26,9 +26,9 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
     [2, 1]
     """
     pages = costs.shape[1]
-    taken = np.ones(pages, np.int64) if look_cost is None else look_cost
+    look_costs = np.ones(pages, np.int64) if look_cost is None else look_cost
     assert len(costs) == 2 ** len(budgets), "a row for each plan"
-    assert taken.min(initial=1) >= 1, "a look takes something"
+    assert look_costs.min(initial=1) >= 1, "a look takes something"
     assert pages * prod(budget + 1 for budget in budgets) * len(costs) <= MAX_STEPS, "too large to be exact"
     looks = plan_matrix(len(budgets))
     # least[b]: the cost of the pages so far if at most b is spent on them.
@@ -36,26 +36,26 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
     choices = []
     for page in range(pages):
         after = np.array(
-            [costs[plan, page] + _shift_budget(least, looks[plan] * taken[page]) for plan in range(len(costs))]
+            [costs[plan, page] + _shift_budget(least, looks[plan] * look_costs[page]) for plan in range(len(costs))]
         )
         choices.append(after.argmin(axis=0))
         least = after.min(axis=0)
-    return _backtrack(choices, looks, taken, budgets)
+    return _backtrack(choices, looks, look_costs, budgets)
 
 
 def _shift_budget(least: Floats, looks: Ints) -> Floats:
     """Shift the table of least costs by the budget that a plan's fetches take; infinite if it does not suffice."""
     before = np.full(least.shape, np.inf)
-    kept = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
-    to = tuple(slice(size - keep, None) for size, keep in zip(least.shape, kept, strict=True))
-    before[to] = least[tuple(slice(keep) for keep in kept)]
+    remaining = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
+    to = tuple(slice(size - keep, None) for size, keep in zip(least.shape, remaining, strict=True))
+    before[to] = least[tuple(slice(keep) for keep in remaining)]
     return before
 
 
-def _backtrack(choices: list[Ints], looks: Ints, taken: Ints, budgets: tuple[int, ...]) -> Ints:
+def _backtrack(choices: list[Ints], looks: Ints, look_costs: Ints, budgets: tuple[int, ...]) -> Ints:
     left = np.array(budgets)
     plans = np.zeros(len(choices), np.int64)
     for page in reversed(range(len(choices))):
         plans[page] = choices[page][tuple(left)]
-        left -= looks[plans[page]] * taken[page]
+        left -= looks[plans[page]] * look_costs[page]
     return plans

@@ -230,11 +230,11 @@ def solve_certified(costs: Floats, budgets: Floats, look_cost: Floats | None = N
     ([2, 1], 0.9, True)
     """
     pages = costs.shape[1]
-    taken = np.ones(pages) if look_cost is None else look_cost
+    look_costs = np.ones(pages) if look_cost is None else look_cost
     assert len(costs) == 2 ** len(budgets), "a row for each plan"
-    problem = PlanProblem(costs, taken, np.asarray(budgets, np.float64))
+    problem = PlanProblem(costs, look_costs, np.asarray(budgets, np.float64))
     best = _find_prices(problem)
-    plans = repair_plans(costs, taken, problem.budgets, problem.plans_at(best.at), best.at)
+    plans = repair_plans(costs, look_costs, problem.budgets, problem.plans_at(best.at), best.at)
     return CertifiedPlans(plans, float(costs[plans, np.arange(pages)].sum()), best.value, best.at)
 
 

@@ -78,17 +78,19 @@ def build_cycles(history: History, begin_s: float, end_s: float, every_s: float)
         arrivals = backlinks.find_arrivals(step)
         found = {reach.group: reach for reach in compute_cover_sets(arrivals, np.arange(len(arrivals.new)), host)}
         for number, pages in enumerate(by_host):
-            known = pages[(history.born_s[pages] <= step.before_s) & (step.before_s < history.died_s[pages])]
-            leads = _select_links(found[number], known) if number in found else {}
+            known_pages = pages[(history.born_s[pages] <= step.before_s) & (step.before_s < history.died_s[pages])]
+            leads = _select_links(found[number], known_pages) if number in found else {}
             new = _union_bits(leads).bit_count()
-            hosts[number].append(Cycle(step.now_s, known, step.now_s < history.died_s[known], leads, new, first))
+            hosts[number].append(
+                Cycle(step.now_s, known_pages, step.now_s < history.died_s[known_pages], leads, new, first)
+            )
             first += len(arrivals.new)
     return [cycles for cycles in hosts.values() if any(cycle.new for cycle in cycles)]
 
 
-def _select_links(reach: CoverSets, known: Ints) -> dict[int, int]:
+def _select_links(reach: CoverSets, known_pages: Ints) -> dict[int, int]:
     """Select the link bit sets of known pages; one that was gone at the last snapshot and is back is not known."""
-    rows = np.flatnonzero(np.isin(reach.old_pages, known))
+    rows = np.flatnonzero(np.isin(reach.old_pages, known_pages))
     return {int(reach.old_pages[row]): reach.cover_bits[row] for row in rows.tolist()}
 
 
@@ -173,10 +175,10 @@ def build_policy_rows(
     policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int
 ) -> list[Measurements]:
     """Run a discovery policy in cycles and build all of its rows."""
-    told: list[Measurements] = []
+    rows: list[Measurements] = []
     if policy.name in (*FULL_CRAWL_POLICIES, *MIXED_POLICIES):
-        told = [row for every in RECRAWL_INTERVALS for row in _run_full_crawls(policy, hosts, k, seed, every)]
-    return told if policy.name in FULL_CRAWL_POLICIES else [*told, _run_own_polls(policy, hosts, k, seed)]
+        rows = [row for every in RECRAWL_INTERVALS for row in _run_full_crawls(policy, hosts, k, seed, every)]
+    return rows if policy.name in FULL_CRAWL_POLICIES else [*rows, _run_own_polls(policy, hosts, k, seed)]
 
 
 def build_bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measurements]:
@@ -219,8 +221,8 @@ def _run_full_crawls(
                     run.crawl(cycle)
     for size, tally in tallies.items():
         whole = overhead(sum(tally.polls) + crawled, found_by_crawls + sum(tally.finds) * (every > 1))
-        told = {**_compute_metrics(tally), "ceiling": reachable / max(new, 1), "overhead_full": whole}
-        yield {"recrawl": float(every), "k": float(size), **told}
+        metrics = {**_compute_metrics(tally), "ceiling": reachable / max(new, 1), "overhead_full": whole}
+        yield {"recrawl": float(every), "k": float(size), **metrics}
 
 
 class _FullCrawlRun:

@@ -97,14 +97,14 @@ def run_discovery(world: Frontpages, chooser: Chooser, k: int, span: range) -> O
         sources = chooser.choose(snapshot)
         assert len(sources) <= k, "more looks than the budget allows"
         assert len(np.unique(sources)) == len(sources), "a source is looked at twice at a time"
-        came = world.poll(sources, snapshot)
-        new = found_at[came.target] < 0
-        chooser.observe(snapshot, PollResults(sources, came.ok, came.start, came.target, new))
-        fresh, credited = _credit_first_polls(came.target, came.row, new)
+        polls = world.poll(sources, snapshot)
+        new = found_at[polls.target] < 0
+        chooser.observe(snapshot, PollResults(sources, polls.ok, polls.start, polls.target, new))
+        fresh, credited = _credit_first_polls(polls.target, polls.row, new)
         found_at[fresh] = snapshot
         looks[step] = _count_by_host(world, sources)
         finds[step] = _count_by_host(world, sources[credited])
-        failed += int(np.count_nonzero(~came.ok))
+        failed += int(np.count_nonzero(~polls.ok))
         chosen.append(sources)
     return Outcome(span.start, found_at, looks, finds, tuple(chosen), failed)
 
@@ -185,9 +185,9 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
     """
     period = _find_period(world, cell.span)
     outcome = run_discovery(world, chooser, most, period.span)
-    told = _compute_run_metrics(outcome, outcome) | _compute_metrics(world, period, outcome, outcome)
+    metrics = _compute_run_metrics(outcome, outcome) | _compute_metrics(world, period, outcome, outcome)
     looks = outcome.polls[period.measured.start - period.span.start :].sum() / max(len(period.measured), 1)
-    return {name: value for name, value in told.items() if not name.startswith("regret")} | {"looks": float(looks)}
+    return {name: value for name, value in metrics.items() if not name.startswith("regret")} | {"looks": float(looks)}
 
 
 def parse_poll_budget(cell: Cell) -> int:
@@ -205,10 +205,10 @@ def _find_period(world: Frontpages, span: Span) -> _Period:
 
 
 def _run_reference(world: Frontpages, k: int, span: range) -> Outcome:
-    known = _reference_cache.setdefault(world, {})
-    if (k, span) not in known:
-        known[k, span] = _run_policy(world, _REFERENCE_BOUND, k, 0, span)
-    return known[k, span]
+    cache = _reference_cache.setdefault(world, {})
+    if (k, span) not in cache:
+        cache[k, span] = _run_policy(world, _REFERENCE_BOUND, k, 0, span)
+    return cache[k, span]
 
 
 def _run_policy(world: Frontpages, policy: str, k: int, seed: int, span: range) -> Outcome:

@@ -47,12 +47,12 @@ def _compute_headline(world: str, budget: float, mine: list[Row], others: list[R
     one, two = _mean_by_host(mine), _mean_by_host(others)
     hosts = [host for host in one if host in two]
 
-    def told(name: str) -> tuple[list[float], list[float]]:
+    def collect_pairs(name: str) -> tuple[list[float], list[float]]:
         return [one[host][name] for host in hosts], [two[host][name] for host in hosts]
 
-    coverage, overhead, waits = (np.array(told(name)) for name in ("coverage", "overhead", "htd_p90_found"))
-    pages = coverage * np.array(told("new"))
-    every = np.array(told("found"))
+    coverage, overhead, waits = (np.array(collect_pairs(name)) for name in ("coverage", "overhead", "htd_p90_found"))
+    pages = coverage * np.array(collect_pairs("new"))
+    every = np.array(collect_pairs("found"))
     return Headline(
         world,
         budget,

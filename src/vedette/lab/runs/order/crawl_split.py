@@ -174,7 +174,7 @@ class CrawlSplit(NamedTuple):
     query_terms: QuerySet
 
 
-def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> Site:
+def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], queries: Queries) -> Site:
     """Build the site of a crawl split with all queries: a crawler with half of it cannot know which find nothing."""
     corpus = load_corpus(seen.web)  # of all words: it is read once, whatever the queries
     # Distinct texts of links to a page: a menu is the same on every page.
@@ -184,23 +184,23 @@ def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> 
     counts = np.repeat(np.where(strings.is_anchor, ANCHOR_WEIGHT, URL_WEIGHT), np.diff(strings.start))
     key, at = np.unique((row << 32) | strings.words.astype(np.int64), return_inverse=True)
     plain = build_tfidf(corpus, np.arange(seen.web.pages))
-    terms = np.unique(asked.term)
+    terms = np.unique(queries.term)
     scoring = FieldScoring(terms, plain.idf(terms), key, np.bincount(at, counts, len(key)).astype(np.float64))
-    return Site(seen, anchors, asked, corpus, build_workload(corpus, asked, scoring))
+    return Site(seen, anchors, queries, corpus, build_workload(corpus, queries, scoring))
 
 
 def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats | None = None) -> Floats:
     """Compute the impact (expected views) of each page when only these pages are searchable; 0 for the others."""
     versions = np.full(site.pages, -1, np.int64)
     versions[pages] = pages
-    asked = site.workload if frequency is None else replace(site.workload, frequency=frequency)
-    lists = rank_results(asked, compute_slot_scores(asked, versions), np.arange(asked.queries))
-    weights = asked.frequency[lists.row] * seen(lists.rank)
-    return np.bincount(asked.slot_page[lists.slot], weights, site.pages).astype(np.float64)
+    workload = site.workload if frequency is None else replace(site.workload, frequency=frequency)
+    lists = rank_results(workload, compute_slot_scores(workload, versions), np.arange(workload.queries))
+    weights = workload.frequency[lists.row] * seen(lists.rank)
+    return np.bincount(workload.slot_page[lists.slot], weights, site.pages).astype(np.float64)
 
 
-def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> CrawlSplit:
-    """Split a site at random into crawled and uncrawled pages; ``known`` are the query frequencies the policy gets."""
+def split_site(site: Site, dataset: int, seed: int, seen: Visibility, frequency: Floats) -> CrawlSplit:
+    """Split a site at random into crawled and uncrawled pages; the policy gets the queries' ``frequency``."""
     lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
     uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED_SHARE)])
     crawled = np.setdiff1d(np.arange(site.pages), uncrawled)
@@ -209,12 +209,12 @@ def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Flo
         best = np.argsort(-importance[uncrawled], kind="stable")[: int(len(uncrawled) * PROMOTED_SHARE)]
         crawled = np.union1d(crawled, uncrawled[best])
         uncrawled = np.delete(uncrawled, np.sort(best))
-    unseen, told = (_describe_pages(site, crawled, pages, seed) for pages in (uncrawled, crawled))
-    gain = compute_impacts(site, crawled, seen, known)[crawled]
+    unseen, facts = (_describe_pages(site, crawled, pages, seed) for pages in (uncrawled, crawled))
+    gain = compute_impacts(site, crawled, seen, frequency)[crawled]
     row, query, score = _find_matches(site, crawled)
-    columns = {each.name: getattr(told, each.name) for each in fields(told)}
+    columns = {each.name: getattr(facts, each.name) for each in fields(facts)}
     brought = TrainingPages(**columns, page=crawled, gain=gain, found_row=row, found_query=query, found_score=score)
-    return CrawlSplit(crawled, uncrawled, brought, unseen, _build_query_terms(site, crawled, known))
+    return CrawlSplit(crawled, uncrawled, brought, unseen, _build_query_terms(site, crawled, frequency))
 
 
 def _link_features(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
@@ -268,7 +268,7 @@ def _find_matches(site: Site, crawled: Ints) -> tuple[Ints, Ints, Floats]:
     return row, site.workload.slot_query[slots], scores[slots]
 
 
-def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:
+def _build_query_terms(site: Site, crawled: Ints, frequency: Floats) -> QuerySet:
     """Build the query set of a crawl split: queries by their words, with each word's idf among crawled pages."""
     forms = [normalize_words(text) for text in site.queries.texts]
     words = hash_words(b" ".join(form for form in forms if form))
@@ -278,4 +278,4 @@ def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:
     terms, df = np.unique(having, return_counts=True)
     at = np.minimum(np.searchsorted(terms, words), len(terms) - 1)
     times = np.where(terms[at] == words, df[at], 0)
-    return QuerySet(words, start, known, np.asarray(1.0 + np.log(len(crawled) / (1.0 + times))))
+    return QuerySet(words, start, frequency, np.asarray(1.0 + np.log(len(crawled) / (1.0 + times))))

@@ -136,8 +136,8 @@ def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[st
 
 def get_order(policy: str, case: Case) -> Ints:
     """Return the order in which a policy, which may be a plug-in, fetches the uncrawled pages, as rows."""
-    known = run_case(case).orders
-    return known[policy] if policy in known else _order_by_plugin(policy, case)
+    orders = run_case(case).orders
+    return orders[policy] if policy in orders else _order_by_plugin(policy, case)
 
 
 @lru_cache(maxsize=OUTCOME_CACHE_SIZE)

@@ -242,9 +242,9 @@ def _follow_popularity(course: _Simulation, top: int) -> tuple[PopularityPoint, 
         visited = course.run_interval(step)
         aware.append(course.pages.aware[top] / people)
         visits.append(np.count_nonzero(visited == top) / max(course.views, 1))
-    known, seen = (np.array_split(values, EVOLUTION_POINTS) for values in (aware, visits))
+    awareness, seen = (np.array_split(values, EVOLUTION_POINTS) for values in (aware, visits))
     return tuple(
         PopularityPoint((at + 1) / EVOLUTION_POINTS, float(course.quality[top] * each.mean()), float(share.mean()))
-        for at, (each, share) in enumerate(zip(known, seen, strict=True))
+        for at, (each, share) in enumerate(zip(awareness, seen, strict=True))
         if len(each)
     )

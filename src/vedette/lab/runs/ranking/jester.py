@@ -101,10 +101,10 @@ def _draw_places(rng: np.random.Generator) -> Ints:
 def _draw_votes(jokes: JesterVotes, shelf: JesterItems, read: Ints, rng: np.random.Generator) -> Floats:
     person = int(rng.integers(0, len(jokes.votes)))
     # As many draws for everyone, so that policies with one seed see the same people.
-    said, stands = rng.random(ITEMS)[read], rng.random(ITEMS)[read]
+    opinion, stands = rng.random(ITEMS)[read], rng.random(ITEMS)[read]
     joke = shelf.joke[read]
     vote = jokes.votes[person, joke]
-    funny = np.where(vote >= 0, vote == 1, said < jokes.share[joke])
+    funny = np.where(vote >= 0, vote == 1, opinion < jokes.share[joke])
     return np.asarray(funny & (stands < shelf.accept_rate[read]), np.float64)
 
 

@@ -51,11 +51,11 @@ class LiveRanking:
     def plan(self, state: Reputation | None, batch: Candidates, now: float) -> TrialPlan:  # noqa: ARG002 - the shape that all policies of its kind have
         """Plan the order of the candidates as a search would, with the tables of the last learning."""
         rows, scores = np.arange(len(batch)), np.asarray(POINTS * np.log(batch.relevance))
-        known = _learn(batch, state)
-        if known is None:
+        estimates = _learn(batch, state)
+        if estimates is None:
             return TrialPlan(best_first(scores), [])
-        believed = known.look_up(rows, np.zeros(len(rows), np.int64), hash_query(QUERY))
-        return plan_order(rows, scores, believed, known, self.first, self.most, self.promotion)[0]
+        believed = estimates.look_up(rows, np.zeros(len(rows), np.int64), hash_query(QUERY))
+        return plan_order(rows, scores, believed, estimates, self.first, self.most, self.promotion)[0]
 
     def choose(
         self, state: Reputation | None, options: Candidates, k: int, now: float, rng: np.random.Generator

@@ -88,63 +88,65 @@ class PolicyAgent:
         self._groups = groups_of(history.urls)
         self._memory = self._runner.empty_memory(history.pages, len(self._groups.names))
 
-    def learn(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
+    def learn(self, pages: Ints, findings: FetchFindings, now_s: float, price: float) -> Floats:
         """Let the refresh policy learn from fetches of these pages; return when they are due again."""
-        made = self.observe(pages, told, now_s)
-        return self._runner.due(made.memory, made.batch, now_s, price, self._create_rng("fetched", now_s))
+        agent_batch = self.observe(pages, findings, now_s)
+        return self._runner.due(agent_batch.memory, agent_batch.batch, now_s, price, self._create_rng("fetched", now_s))
 
-    def observe(self, pages: Ints, told: FetchFindings, now_s: float) -> _AgentBatch:
+    def observe(self, pages: Ints, findings: FetchFindings, now_s: float) -> _AgentBatch:
         """Let the refresh policy learn from fetches of these pages; return the batch with the memory after it."""
-        made = self._prepare_batch(pages, told)
-        return self._store(pages, made, self._runner.observe(made.memory, made.batch, now_s))
+        agent_batch = self._prepare_batch(pages, findings)
+        return self._store(pages, agent_batch, self._runner.observe(agent_batch.memory, agent_batch.batch, now_s))
 
-    def learn_gains(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
+    def learn_gains(self, pages: Ints, findings: FetchFindings, now_s: float) -> None:
         """Let the refresh policy learn the search gains of the latest fetches of these pages."""
-        made = self._prepare_batch(pages, told)
-        self._store(pages, made, self._runner.learn_gains(made.memory, made.batch, now_s))
+        agent_batch = self._prepare_batch(pages, findings)
+        self._store(pages, agent_batch, self._runner.learn_gains(agent_batch.memory, agent_batch.batch, now_s))
 
-    def due(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
+    def due(self, pages: Ints, findings: FetchFindings, now_s: float, price: float) -> Floats:
         """Return when these pages are due by the refresh policy's current memory."""
-        made = self._prepare_batch(pages, told)
-        return self._runner.due(made.memory, made.batch, now_s, price, self._create_rng("asked", now_s))
+        agent_batch = self._prepare_batch(pages, findings)
+        return self._runner.due(agent_batch.memory, agent_batch.batch, now_s, price, self._create_rng("asked", now_s))
 
-    def worth(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
+    def worth(self, pages: Ints, findings: FetchFindings, now_s: float) -> Floats | None:
         """Return the current worth of refreshes of these pages; None if the refresh policy does not say."""
-        made = self._prepare_batch(pages, told)
-        return self._runner.value(made.memory, made.batch, now_s)
+        agent_batch = self._prepare_batch(pages, findings)
+        return self._runner.value(agent_batch.memory, agent_batch.batch, now_s)
 
-    def chance(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
+    def chance(self, pages: Ints, findings: FetchFindings, now_s: float) -> Floats | None:
         """Return the probability that each copy is outdated by the refresh policy; None if it does not say."""
-        made = self._prepare_batch(pages, told)
-        return self._runner.chance(made.memory, made.batch, np.full(len(pages), now_s))
+        agent_batch = self._prepare_batch(pages, findings)
+        return self._runner.chance(agent_batch.memory, agent_batch.batch, np.full(len(pages), now_s))
 
-    def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
+    def find_starting_price(self, pages: Ints, findings: FetchFindings, now_s: float, wait_s: float) -> float:
         """Find the starting price at which half of these pages wait this long; 1 if the price has no effect."""
-        return find_starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
+        return find_starting_price(
+            lambda price: self.due(pages, findings, now_s, price) - findings.last_fetch_s, wait_s
+        )
 
     def _create_rng(self, stage: Stage, now_s: float) -> np.random.Generator:
         return rng_for(self._seed, stream_name(stage, now_s))
 
-    def _prepare_batch(self, pages: Ints, told: FetchFindings) -> _AgentBatch:
+    def _prepare_batch(self, pages: Ints, findings: FetchFindings) -> _AgentBatch:
         section, site = self._groups.section[pages], self._groups.site[pages]
         groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
         section, site = np.split(places[1:].astype(np.int64), 2)
         unknown = np.full(len(pages), np.nan)
-        columns: dict[str, Any] = {"modified_s": unknown, "before_s": unknown, "gone": told.gone, **told.more}
-        if told.before_s is not None:
-            columns["before_s"] = told.before_s
+        columns: dict[str, Any] = {"modified_s": unknown, "before_s": unknown, "gone": findings.gone, **findings.more}
+        if findings.before_s is not None:
+            columns["before_s"] = findings.before_s
         batch = KnownPages(
             # A bound without memory identifies pages by their numbers.
             place=np.arange(len(pages)) if any(self._runner.widths) else pages,
-            last_fetch_s=told.last_fetch_s,
-            changed=told.changed,
-            first_fetch=np.full(len(pages), told.first),
+            last_fetch_s=findings.last_fetch_s,
+            changed=findings.changed,
+            first_fetch=np.full(len(pages), findings.first),
             section=section,
             site=site,
             **columns,
         )
         return _AgentBatch(Memory(self._memory.pages[pages], self._memory.groups[groups]), batch, groups)
 
-    def _store(self, pages: Ints, made: _AgentBatch, after: Memory) -> _AgentBatch:
-        self._memory.pages[pages], self._memory.groups[made.groups] = after.pages, after.groups
-        return made._replace(memory=after)
+    def _store(self, pages: Ints, agent_batch: _AgentBatch, after: Memory) -> _AgentBatch:
+        self._memory.pages[pages], self._memory.groups[agent_batch.groups] = after.pages, after.groups
+        return agent_batch._replace(memory=after)

@@ -108,7 +108,7 @@ class RefreshGame(NamedTuple):
 class RefreshOutcome(NamedTuple):
     """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up.
 
-    ``said`` is the search quality at the end of each day, as estimated by the crawler itself; empty if it cannot.
+    ``estimates`` is the search quality at the end of each day, as estimated by the crawler itself; empty if it cannot.
     """
 
     freshness: float
@@ -116,7 +116,7 @@ class RefreshOutcome(NamedTuple):
     fetches: int
     changed: int
     parts: tuple["RefreshOutcome", ...] = ()
-    said: tuple[float, ...] = ()
+    estimates: tuple[float, ...] = ()
 
 
 def run_refresh(
@@ -158,17 +158,17 @@ class _RefreshRun:
         self._due_s = np.full(history.pages, np.inf)
         self._gone = np.zeros(history.pages, np.bool_)
         self._views = np.full(history.pages, np.nan)
-        self._loss, self._said = ChangeLoss(), list[float]()
+        self._loss, self._estimates = ChangeLoss(), list[float]()
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
         self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
-        known = history.live_pages_at(game.begin_s)
-        self._add_pages(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
+        pages = history.live_pages_at(game.begin_s)
+        self._add_pages(pages, history.version_at(pages, game.begin_s), np.full(len(pages), game.begin_s), game.begin_s)
         self._batch_number, self._announced_s = 0, game.begin_s
         self._is_counted = np.zeros(history.pages, np.bool_)
         self._price = PriceController(plan.pages.name).advance(game.begin_s)
         if self._priced:
-            self._price = self._price.with_price(self._find_first_price(known), settled=True)
-            self._requery(known, game.begin_s)
+            self._price = self._price.with_price(self._find_first_price(pages), settled=True)
+            self._requery(pages, game.begin_s)
 
     def choose(self, now_s: float, most: int) -> Ints:
         """Choose the pages to refresh now: those due; if too many, those worth most, or most overdue."""
@@ -226,11 +226,11 @@ class _RefreshRun:
         self._freshness.add_held_copies(self._copy[held], self._since_s[held], self._game.end_s)
         counts = zip(self._fetches.tolist(), self._changed.tolist(), strict=True)
         parts = tuple(
-            RefreshOutcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True)
+            RefreshOutcome(*fresh, *tally) for fresh, tally in zip(self._freshness.result(), counts, strict=True)
         )
         freshness, age_d = (float(np.mean([part[column] for part in parts])) for column in range(2))
         fetches, changed = int(self._fetches.sum()), int(self._changed.sum())
-        return RefreshOutcome(freshness, age_d, fetches, changed, parts, tuple(self._said))
+        return RefreshOutcome(freshness, age_d, fetches, changed, parts, tuple(self._estimates))
 
     def estimate_quality(self, now_s: float) -> None:
         """Estimate the current search quality as the live crawler does, from its fetches and its index."""
@@ -239,8 +239,8 @@ class _RefreshRun:
         if self._measures is None or chance is None or self._oracle is not None:
             return
         loss = replace(self._loss, per_view=self._measures.compute_per_view())
-        said = estimate_quality(Freshness("").observe(chance, self._views[pages]), loss)
-        self._said += [] if said is None else [said]
+        quality = estimate_quality(Freshness("").observe(chance, self._views[pages]), loss)
+        self._estimates += [] if quality is None else [quality]
 
     def _learn_loss(self, pages: Ints, changed: Bools, measured: Mapping[str, Floats]) -> None:
         if "gain" in measured and "views" in measured:
@@ -264,9 +264,9 @@ class _RefreshRun:
         born_s = np.where(self._history.born_s[pages] > self._game.begin_s, self._history.born_s[pages], np.nan)
         self._decide(pages, FetchFindings(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
 
-    def _decide(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
-        price = self._price.value if self._priced and not told.first else 1.0
-        due_s = [mind.learn(pages, told, now_s, price) for mind in self._agents]
+    def _decide(self, pages: Ints, findings: FetchFindings, now_s: float) -> None:
+        price = self._price.value if self._priced and not findings.first else 1.0
+        due_s = [mind.learn(pages, findings, now_s, price) for mind in self._agents]
         self._due_s[pages] = due_s[0] if self._is_source is None else np.where(self._is_source[pages], *due_s[::-1])
 
     # the price
@@ -286,10 +286,10 @@ class _RefreshRun:
         self._announced_s = now_s
         return pages[(signal_s > since_s) & (signal_s <= now_s)]
 
-    def _find_first_price(self, known: Ints) -> float:
+    def _find_first_price(self, pages: Ints) -> float:
         """Find the refresh run's starting price, at which half of the pages are due within one round of the budget."""
-        some = known[:: max(len(known) // 1000, 1)]
-        round_s = max(len(known), 1) / self._game.budget * DAY_S
+        some = pages[:: max(len(pages) // 1000, 1)]
+        round_s = max(len(pages), 1) / self._game.budget * DAY_S
         return self._agents[0].find_starting_price(
             some, self._build_findings(some, self._game.begin_s), self._game.begin_s, round_s
         )
@@ -304,15 +304,15 @@ class _RefreshRun:
         if self._is_source is not None:
             pages = pages[~self._is_source[pages]]
         if len(pages):
-            told = self._build_findings(pages, now_s)
-            self._due_s[pages] = self._agents[0].due(pages, told, now_s, self._price.value)
+            findings = self._build_findings(pages, now_s)
+            self._due_s[pages] = self._agents[0].due(pages, findings, now_s, self._price.value)
 
     def _update_price(self, due: Ints, now_s: float) -> None:
         """Count pages that became due, each once until it is fetched, and move the price if it is time."""
         if not self._priced:
             return
-        came = due[~self._is_counted[due]]
-        self._is_counted[came] = True
-        self._price = self._price.advance(now_s).add_spent(refreshes=len(came))
+        new = due[~self._is_counted[due]]
+        self._is_counted[new] = True
+        self._price = self._price.advance(now_s).add_spent(refreshes=len(new))
         if self._price.should_move(self._game.budget / DAY_S, self._born):
             self._price = self._price.move_price(self._game.budget / DAY_S, self._born)

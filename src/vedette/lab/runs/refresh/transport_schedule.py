@@ -30,8 +30,8 @@ def allocate_fetches(rate: Floats, weight: Floats, weeks: int, room: int) -> Int
     steps = np.diff(_expected_freshness(rate, np.arange(weeks + 1.0)[:, None], weeks), axis=0) * weight
     # Increments of a page come in order even if rounding makes two of them equal or swaps them.
     steps = np.minimum.accumulate(np.maximum(steps, 0.0), axis=0)
-    taken = np.argsort(-steps, axis=None, kind="stable")[: room * weeks]
-    return np.bincount(taken % len(rate), minlength=len(rate))
+    best = np.argsort(-steps, axis=None, kind="stable")[: room * weeks]
+    return np.bincount(best % len(rate), minlength=len(rate))
 
 
 def _expected_freshness(rate: Floats, fetches: Floats, weeks: int) -> Floats:
@@ -55,9 +55,9 @@ def schedule_fetches(fetches: Ints, weeks: int, room: int) -> list[Ints]:
         firsts = np.sort(np.unique(waiting, return_index=True)[1])
         # A page with as many fetches to go as there are weeks left has to be fetched now.
         order = np.argsort(~np.isin(waiting[firsts], due), kind="stable")
-        taken = firsts[order][:room]
-        plan.append(np.sort(waiting[taken]))
-        waiting = np.delete(waiting, taken)
+        chosen = firsts[order][:room]
+        plan.append(np.sort(waiting[chosen]))
+        waiting = np.delete(waiting, chosen)
     return plan
 
 
@@ -65,8 +65,8 @@ def transport_cost(plan: list[Ints], fetches: Ints) -> float:
     """Compute the transport cost of a schedule: squared distances in weeks between actual and ideal fetches."""
     weeks = np.repeat(np.arange(1, len(plan) + 1), [len(pages) for pages in plan])
     pages = np.concatenate(plan)
-    made = weeks[np.lexsort((weeks, pages))]
-    return float(((made - _ideal_weeks(fetches, len(plan))) ** 2).sum())
+    actual = weeks[np.lexsort((weeks, pages))]
+    return float(((actual - _ideal_weeks(fetches, len(plan))) ** 2).sum())
 
 
 def _ideal_weeks(fetches: Ints, weeks: int) -> Floats:

@@ -130,21 +130,21 @@ class Frontpages:
 
     def _build_host_view(self, host: str) -> "Frontpages":
         number = self.host_names.index(host)
-        kept = np.flatnonzero(self.host == number)
+        sources = np.flatnonzero(self.host == number)
         rows = np.flatnonzero(self.host[self.source] == number)
-        known, target = np.unique(self.target[rows], return_inverse=True)
+        targets, target = np.unique(self.target[rows], return_inverse=True)
         return Frontpages(
             name=f"{self.name}/{host}",
             times=self.times,
-            source=np.searchsorted(kept, self.source[rows]),
+            source=np.searchsorted(sources, self.source[rows]),
             target=target.astype(np.int64),
             start=self.start[rows],
             stop=self.stop[rows],
-            ok=self.ok[:, kept],
-            host=np.zeros(len(kept), np.int64),
-            source_names=tuple(self.source_names[each] for each in kept),
+            ok=self.ok[:, sources],
+            host=np.zeros(len(sources), np.int64),
+            source_names=tuple(self.source_names[each] for each in sources),
             host_names=(host,),
-            targets=len(known),
+            targets=len(targets),
         )
 
     def _visible_rows(self, begin: int, end: int, snapshot: int) -> tuple[Ints, Ints]:

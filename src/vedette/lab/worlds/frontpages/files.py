@@ -96,11 +96,11 @@ def _parse_observed(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
         bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))),
         "observed has a source or snapshot that does not exist",
     )
-    said = np.full(seen.shape, -1, np.int64)
-    said[observed[:, 0], observed[:, 1]] = observed[:, 2]
-    _require(int(np.count_nonzero(said >= 0)) == len(observed), "observed has duplicate or negative values")
-    ok: npt.NDArray[np.bool_] = said > 0
-    _require(bool(np.all(said[ok] == seen[ok])), "observed does not match the links of the rows")
+    values = np.full(seen.shape, -1, np.int64)
+    values[observed[:, 0], observed[:, 1]] = observed[:, 2]
+    _require(int(np.count_nonzero(values >= 0)) == len(observed), "observed has duplicate or negative values")
+    ok: npt.NDArray[np.bool_] = values > 0
+    _require(bool(np.all(values[ok] == seen[ok])), "observed does not match the links of the rows")
     return ok
 
 

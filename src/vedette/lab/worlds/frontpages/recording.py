@@ -166,7 +166,7 @@ def _save(tape: "_RecordingBuilder", world: Frontpages, out: Path) -> ImportSumm
 def _list_snapshots(tip: Tip) -> tuple[list[_Snapshot], int]:
     """List the front page recording's snapshots (commits that touch a source), oldest first, and missing objects."""
     commits, missing = tip.list_first_parents()
-    known: dict[str, bytes] = {}
+    stored: dict[str, bytes] = {}
     found = []
     for commit in commits:
         try:
@@ -174,8 +174,8 @@ def _list_snapshots(tip: Tip) -> tuple[list[_Snapshot], int]:
         except (KeyError, OSError, ValueError):
             missing += 1
             continue
-        fresh = {name: blob for name, blob in there.items() if known.get(name) != blob}
-        known |= fresh
+        fresh = {name: blob for name, blob in there.items() if stored.get(name) != blob}
+        stored |= fresh
         if fresh:
             found.append(_Snapshot(commit.commit_time, tuple(fresh), tuple(fresh.values())))
     return found, missing

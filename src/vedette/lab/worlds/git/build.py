@@ -80,17 +80,17 @@ class _LifeTracker:
         wave = len(changed) > many
         gone = {page: self.alive.pop(page) for page in changed if self._current_file(page) is None}
         births = [page for page in changed if page not in self.alive and self._current_file(page) is not None]
-        came = {page: len(self.lives) + place for place, page in enumerate(births)}
+        born = {page: len(self.lives) + place for place, page in enumerate(births)}
         for page in changed:
             shown = self._current_file(page)
             if shown is None:
                 self.lives[gone[page]].died_s = step.at_s
-            elif page in came:
+            elif page in born:
                 self.lives.append(Life(page, [Version(step.at_s, *shown, wave)]))
             else:
                 self.lives[self.alive[page]].versions.append(Version(step.at_s, *shown, wave))
-        self.alive.update(came)
-        for old, new in self._match_moves(step, gone, came):
+        self.alive.update(born)
+        for old, new in self._match_moves(step, gone, born):
             self.lives[old].moved_to = new
 
     def _update_files(self, step: Step) -> Iterator[str]:
@@ -118,18 +118,18 @@ class _LifeTracker:
     def _last_blob(self, page: str) -> bytes | None:
         return self.lives[self.alive[page]].versions[-1].blob if page in self.alive else None
 
-    def _match_moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    def _match_moves(self, step: Step, gone: Mapping[str, int], born: Mapping[str, int]) -> Iterator[tuple[int, int]]:
         """Match ended lives of git pages with those that replace them: same content first, then similar by git."""
-        if not gone or not came:
+        if not gone or not born:
             return
-        taken: set[str] = set()
+        matched: set[str] = set()
         renamed = ((page_for_path(old)[0], page_for_path(new)[0]) for new, old in step.renamed.items())
-        for old, new in (*self._match_same_content(gone, came), *renamed):
-            if old in gone and new in came and old not in taken and new not in taken:
-                taken |= {old, new}
-                yield gone[old], came[new]
+        for old, new in (*self._match_same_content(gone, born), *renamed):
+            if old in gone and new in born and old not in matched and new not in matched:
+                matched |= {old, new}
+                yield gone[old], born[new]
 
-    def _match_same_content(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    def _match_same_content(self, gone: Mapping[str, int], born: Mapping[str, int]) -> Iterator[tuple[str, str]]:
         """Match vanished and new git pages of the same content, those with the same file name first."""
         for by_name in (True, False):
             waiting: dict[tuple[bytes, str], list[str]] = {}
@@ -137,7 +137,7 @@ class _LifeTracker:
                 waiting.setdefault((self.lives[life].versions[-1].blob, _name(page) if by_name else ""), []).append(
                     page
                 )
-            for page, life in came.items():
+            for page, life in born.items():
                 if same := waiting.get((self.lives[life].versions[0].blob, _name(page) if by_name else "")):
                     yield same.pop(), page
 
@@ -297,13 +297,13 @@ def _build_link_graph(
 ) -> tuple[Ints, Ints]:
     """Build the link graph of a git history: where each version's links start, and the lives they point to."""
     meant = _LifeResolver(lives, pages)
-    known: dict[str, dict[int, int]] = {}
+    tables: dict[str, dict[int, int]] = {}
     found: list[Ints] = []
     row = 0
     for life in lives:
         ends = (*(version.at_s for version in life.versions[1:]), life.died_s)
         # URLs mean the same on all pages of a folder.
-        table = known.setdefault(life.page.rpartition("/")[0], {})
+        table = tables.setdefault(life.page.rpartition("/")[0], {})
         for version, end_s in zip(life.versions, ends, strict=True):
             numbers = _resolve_links(read, int(content[row]), life.page, links, table)
             found.append(meant.resolve(numbers, life.page, version.at_s, end_s))

@@ -87,10 +87,10 @@ def _load_site(location: GitLocation, cache: Path) -> JoinedWeb:
     if not place.is_file():
         cache.mkdir(parents=True, exist_ok=True)
         _save(place, _read_site(location, tip))
-    with np.load(place, allow_pickle=False) as kept:
-        urls, titles, texts = json.loads(kept["names"].tobytes())
-        pages = ForwardTokens(kept["words"], kept["lengths"])
-        return JoinedWeb(urls, titles, pages, kept["source"], kept["target"], kept["text"], texts)
+    with np.load(place, allow_pickle=False) as arrays:
+        urls, titles, texts = json.loads(arrays["names"].tobytes())
+        pages = ForwardTokens(arrays["words"], arrays["lengths"])
+        return JoinedWeb(urls, titles, pages, arrays["source"], arrays["target"], arrays["text"], texts)
 
 
 def _save(place: Path, web: JoinedWeb) -> None:
@@ -109,9 +109,9 @@ def _read_site(location: GitLocation, tip: Tip) -> JoinedWeb:
         number_tokens(tokenize_entry(IndexEntry(0, url, page.title, page.headings, page.body)))
         for url, page in zip(urls, read, strict=True)
     ]
-    known, texts, links = LinkIndex(names), dict[str, int](), list[tuple[int, int, int]]()
+    index, texts, links = LinkIndex(names), dict[str, int](), list[tuple[int, int, int]]()
     for row, page in enumerate(read):
-        found = {(known.resolve(href, page.name), text) for href, text in page.links}
+        found = {(index.resolve(href, page.name), text) for href, text in page.links}
         links += [
             (row, target, texts.setdefault(text, len(texts)))
             for target, text in sorted(found)

@@ -86,8 +86,8 @@ def open_tip(place: GitLocation) -> Tip:
 def missing_folder_error(place: GitLocation, commit: "pygit2.Commit") -> UsageError:
     """Build the error for a folder that the git branch never had, with suggestions."""
     folders = [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
-    known = _suggest_names(place.folder, folders)
-    return UsageError(f'{place.path}: there was never a folder "{place.folder[:80]}" on this branch; {known}')
+    advice = _suggest_names(place.folder, folders)
+    return UsageError(f'{place.path}: there was never a folder "{place.folder[:80]}" on this branch; {advice}')
 
 
 def _open_repository(path: str) -> "pygit2.Repository":

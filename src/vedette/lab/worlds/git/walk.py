@@ -83,10 +83,10 @@ def repair_commit_times(times: Sequence[int]) -> list[float]:
     [10.0, 10.0, 20.0]
     """
     trusted = _longest_nondecreasing(times)
-    kept = [float(time) if row in trusted else None for row, time in enumerate(times)]
-    last_s = next(time for time in kept if time is not None)
+    trusted_times = [float(time) if row in trusted else None for row, time in enumerate(times)]
+    last_s = next(time for time in trusted_times if time is not None)
     found = []
-    for time in kept:
+    for time in trusted_times:
         last_s = last_s if time is None else time
         found.append(last_s)
     return found
@@ -147,16 +147,16 @@ def _diff_trees(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "p
 
 def _list_changed_files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> Iterator[tuple[str, bytes | None]]:
     """List the files that a commit's diff changed and that may be pages, with new blobs; deletions come first."""
-    came = []
+    changed = []
     for delta in deltas:
         path = delta.new_file.raw_path.decode(errors="surrogateescape")
         if not classify_path(path, folder):
             continue
         if delta.status_char() != "D" and delta.new_file.mode in FILE_MODES:
-            came.append((path, delta.new_file.id.raw))
+            changed.append((path, delta.new_file.id.raw))
         else:
             yield path, None
-    yield from came
+    yield from changed
 
 
 def _find_renames(diff: "pygit2.Diff", files: dict[str, bytes | None]) -> dict[str, str]:

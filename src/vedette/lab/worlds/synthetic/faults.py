@@ -143,14 +143,14 @@ def _redirect_fault(location: str, code: int = 302) -> Fault:
     return lambda _: Reply(code, (("location", location),), b"")
 
 
-def _charset_fault(said: str, meant: str, meta: str) -> Fault:
+def _charset_fault(declared: str, meant: str, meta: str) -> Fault:
     """Build a charset fault: the header says one encoding, the bytes are in another, and the meta says a third."""
 
     def fault(visit: PageRequest) -> Reply:
         body = _odd_html(visit, meant, _ACCENTS * 3).replace(
             f'charset="{meant}"'.encode(), f'charset="{meta}"'.encode(), 1
         )
-        return Reply(200, (("content-type", f"text/html; charset={said}"),), body)
+        return Reply(200, (("content-type", f"text/html; charset={declared}"),), body)
 
     return fault
 

@@ -139,8 +139,8 @@ def slugify(text: str) -> str:
     >>> slugify("Tuesday's salt-stained ferries")
     'tuesdays-salt-stained-ferries'
     """
-    kept = "".join(letter for letter in text.lower() if letter.isalnum() or letter in " -")
-    return "-".join(kept.replace("-", " ").split())
+    letters = "".join(letter for letter in text.lower() if letter.isalnum() or letter in " -")
+    return "-".join(letters.replace("-", " ").split())
 
 
 def person_name(number: int) -> str:

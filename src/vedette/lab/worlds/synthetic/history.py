@@ -143,16 +143,16 @@ class _Waves(NamedTuple):
         first, last = np.searchsorted(self.section, mine), np.searchsorted(self.section, mine, side="right") - 1
         row, place = expand_ranges(first, last)
         at_s = self.at_s[place]
-        kept = (after_s[row] < at_s) & (at_s < until_s[row]) & (pages.number[row] >= 0)
-        return Changes(row[kept], at_s[kept])
+        inside = (after_s[row] < at_s) & (at_s < until_s[row]) & (pages.number[row] >= 0)
+        return Changes(row[inside], at_s[inside])
 
 
 def build_synthetic_history(name: str, seed: int) -> History:
     """Build a hundred days of synthetic history of this size and seed; ``name`` may end in ``+waves``, ``+bursts``."""
     size_name, *additions = name.removeprefix("made:").split("+")
     if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
-        known = ", ".join(ARRAY_SIZES)
-        raise UsageError(f'there is no world "{name}": choose made: with {known}, optionally with +waves or +bursts')
+        names = ", ".join(ARRAY_SIZES)
+        raise UsageError(f'there is no world "{name}": choose made: with {names}, optionally with +waves or +bursts')
     size, linked = ARRAY_SIZES[size_name]
     sites = build_sites(size, seed, build_library(seed), calm=True)
     pages = list_pages(sites, START_S, END_S)
@@ -232,8 +232,8 @@ def _add_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) -> 
         drawn = rng.random(len(last.row)) < 0.5
         row = last.row[drawn]
         at_s = last.at_s[drawn] + rng.exponential(BURST_GAP_S, len(row))
-        kept = at_s <= until_s[row]
-        last = Changes(row[kept], at_s[kept])
+        inside = at_s <= until_s[row]
+        last = Changes(row[inside], at_s[inside])
         parts.append(last)
     return Changes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 

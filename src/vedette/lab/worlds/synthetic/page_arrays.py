@@ -211,8 +211,8 @@ def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floa
     place, window = expand_ranges(first, np.where(high[rows] > low[rows], last, first - 1))
     owner, events = _window_events(process.key[rows][place], window)
     row, at = rows[place[owner]], events * width[place[owner]]
-    kept = (low[row] < at) & (at <= high[row])
-    return Changes(row[kept], at[kept])
+    inside = (low[row] < at) & (at <= high[row])
+    return Changes(row[inside], at[inside])
 
 
 def _window_events(keys: HashArray, window: Ints) -> tuple[Ints, Floats]:

@@ -372,11 +372,17 @@ def start_server(
 
 def _read_handle(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
     line = process.stdout.readline() if process.stdout is not None else b""
-    told: dict[str, Any] = json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
-    if "fault" in told:
+    message: dict[str, Any] = (
+        json.loads(line) if line else {"fault": f"the server of {world} ended before it had started"}
+    )
+    if "fault" in message:
         process.communicate()
-        raise UsageError(told["fault"]) if process.returncode == UsageError.exit_code else VedetteError(told["fault"])
-    return ServerHandle(told["port"], told["hosts"], parse_clock(told["clock"]), process)
+        raise (
+            UsageError(message["fault"])
+            if process.returncode == UsageError.exit_code
+            else VedetteError(message["fault"])
+        )
+    return ServerHandle(message["port"], message["hosts"], parse_clock(message["clock"]), process)
 
 
 def open_world(name: str, seed: int = 1) -> World:
@@ -387,10 +393,10 @@ def open_world(name: str, seed: int = 1) -> World:
     >>> open_world("made:tiny:7:calm").name
     'made:tiny:7:calm'
     """
-    if made := _SYNTHETIC_NAME.fullmatch(name):
+    if match := _SYNTHETIC_NAME.fullmatch(name):
         from vedette.lab.worlds.synthetic import open_synthetic_world
 
-        return open_synthetic_world(made[1], int(made[2] or seed), calm=made[3] is not None)
+        return open_synthetic_world(match[1], int(match[2] or seed), calm=match[3] is not None)
     if constant := _CONSTANT_NAME.fullmatch(name):
         return ConstantWorld(int(constant[1]))
     if (other := _FUNCTION_NAME.fullmatch(name)) and (opener := _import_opener(other[1], other[2])):

@@ -65,11 +65,11 @@ def _candidate_names(kind: SiteKind, topic: Topic, key: int) -> Iterator[str]:
 
 def host_names(kinds: list[SiteKind], topics: list[Topic], keys: list[int]) -> list[str]:
     """Return a unique host name for each synthetic site."""
-    taken: dict[str, None] = {}
+    names: dict[str, None] = {}
     for kind, topic, key in zip(kinds, topics, keys, strict=True):
-        name = next(name for name in _candidate_names(kind, topic, key) if name not in taken)
-        taken[name] = None
-    return list(taken)
+        name = next(name for name in _candidate_names(kind, topic, key) if name not in names)
+        names[name] = None
+    return list(names)
 
 
 def site_title(name: str) -> str:

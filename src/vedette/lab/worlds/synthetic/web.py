@@ -49,9 +49,9 @@ def build_web(seed: int, sites: tuple[Site, ...]) -> SyntheticWeb:
         site.index: f"mirror.{site.name.removeprefix('www.')}" for site in sites if site.index % 13 == _MIRROR_REMAINDER
     }
     popular = _draw_popular_sites(seed, len(sites))
-    known = [_stock_page_link(sites[index], mix(mix(seed) + place)) for place, index in enumerate(popular)]
-    items = tuple(b"<li>%b</li>\n" % link for link in known)
-    asides = tuple(b"<p>Others see it in another light: %b.</p>\n" % link for link in known)
+    links = [_stock_page_link(sites[index], mix(mix(seed) + place)) for place, index in enumerate(popular)]
+    items = tuple(b"<li>%b</li>\n" % link for link in links)
+    asides = tuple(b"<p>Others see it in another light: %b.</p>\n" % link for link in links)
     return SyntheticWeb(seed, sites, tuple(map(build_template, sites)), popular, items, asides, mirrors)
 
 

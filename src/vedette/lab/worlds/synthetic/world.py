@@ -41,13 +41,13 @@ def _answer_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
     first = traits.page_hash(site, number)
     second, birth_s = traits.life_hash(first), site.births.birth_s(number)
     moved = traits.move_s(site, second, birth_s) <= now_s
-    asked, old = visit.path.encode("utf-8", "replace"), traits.page_path(site, number, first)
+    path, old = visit.path.encode("utf-8", "replace"), traits.page_path(site, number, first)
     new = traits.moved_path(site, number, first) if moved else old
-    if asked not in (old, new):
+    if path not in (old, new):
         return None
     if traits.death_s(site, second, birth_s) <= now_s:
         return Reply(site.gone_status, (("content-type", "text/plain"),), b"This page is gone.\n")
-    if asked != new:
+    if path != new:
         return Reply(site.move_status, (("location", new.decode()),), b"")
     plain = bool(visit.query) and "print=1" in visit.query and "print" in site.features
     return page_reply(web, visit, page_state(site, number, first, now_s), path=new, plain=plain)
@@ -105,9 +105,9 @@ def find_page_number(site: Site, path: str) -> int | None:
     number = traits.parse_number(site, path)
     if number is None or find_route(site, path) is not _PAGE_ROUTE:
         return None
-    first, asked = traits.page_hash(site, number), path.encode("utf-8", "replace")
-    known = (traits.page_path(site, number, first), traits.moved_path(site, number, first))
-    return number if asked in known else None
+    first, wanted = traits.page_hash(site, number), path.encode("utf-8", "replace")
+    paths = (traits.page_path(site, number, first), traits.moved_path(site, number, first))
+    return number if wanted in paths else None
 
 
 _NOT_FOUND = Reply(404, (HTML,), b'<!doctype html>\n<html lang="en">\n<title>Not found</title>\n<h1>Not found</h1>\n')
