@@ -49,7 +49,7 @@ def opened(stack: ExitStack, port: int, source: str, said: bytes = b"") -> socke
     return made
 
 
-def heard(connection: socket.socket) -> bytes:
+def read_bytes(connection: socket.socket) -> bytes:
     """Return what arrives first; nothing if the other side closed the connection."""
     try:
         return connection.recv(4096)
@@ -64,18 +64,18 @@ def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes,
     """Even with more than the total limit, its oldest are closed, and everyone else gets a response."""
     with running() as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", said) for _ in range(many)]
-        assert heard(crowd[0]) == b""
-        assert b"200 OK" in heard(opened(stack, port, "127.0.0.3", WHOLE))
-        assert b"200 OK" in heard(opened(stack, port, "127.0.0.2", WHOLE))
+        assert read_bytes(crowd[0]) == b""
+        assert b"200 OK" in read_bytes(opened(stack, port, "127.0.0.3", WHOLE))
+        assert b"200 OK" in read_bytes(opened(stack, port, "127.0.0.2", WHOLE))
 
 
 def test_connections_of_a_trusted_proxy_are_unlimited() -> None:
     """Its connections are not limited."""
     with running("127.0.0.2", "10.0.0.0/8") as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MAX_PER_ADDRESS)]
-        assert all(b"200 OK" in heard(each) for each in crowd)
+        assert all(b"200 OK" in read_bytes(each) for each in crowd)
         crowd[0].sendall(WHOLE)
-        assert b"200 OK" in heard(crowd[0])
+        assert b"200 OK" in read_bytes(crowd[0])
 
 
 class Guest:
@@ -130,7 +130,7 @@ def send_slowly(port: int, path: str, size: int) -> bytes:
             for sent in range(0, size, 1 << 18):
                 connection.sendall(bytes(min(1 << 18, size - sent)))
                 time.sleep(0.06)  # the sender's line is slow; all pieces take longer than an ordinary request may
-            return heard(connection)
+            return read_bytes(connection)
         except OSError:
             return b""
 

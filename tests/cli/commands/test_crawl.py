@@ -30,7 +30,7 @@ def vedette(*arguments: str, cwd: Path, given: str = "") -> subprocess.Completed
     )
 
 
-def told(*arguments: str, cwd: Path) -> Any:
+def run_json(*arguments: str, cwd: Path) -> Any:
     """Return a command's JSON output: one object, nothing else, and exit code 0."""
     done = vedette(*arguments, "--json", cwd=cwd)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
@@ -172,9 +172,9 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
         # Numbers of the queue are written every second.
-        patiently(lambda: (told("status", cwd=tmp_path)["now"] or {}).get("statuses") == {"200": 3, "404": 1})
-        running = told("status", cwd=tmp_path)
-    ended = told("status", cwd=tmp_path)
+        patiently(lambda: (run_json("status", cwd=tmp_path)["now"] or {}).get("statuses") == {"200": 3, "404": 1})
+        running = run_json("status", cwd=tmp_path)
+    ended = run_json("status", cwd=tmp_path)
     assert (running["running"], ended["running"]) == (True, False)
     assert running["now"]["pages"] == 3
     for key in ("pages", "urls_known", "urls_waiting", "refusals", "sites", "archive"):
@@ -190,17 +190,17 @@ def test_explain_shows_decisions_with_reasons(site: str, tmp_path: Path) -> None
     """Covers a fetched page, a disallowed one, one with a dropped parameter, an unknown one, and one on no site."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: "/gone" in _Web.asked)
-        patiently(lambda: told("status", cwd=tmp_path)["urls_waiting"] == 0)
-        running = told("explain", site + "a", cwd=tmp_path)
+        patiently(lambda: run_json("status", cwd=tmp_path)["urls_waiting"] == 0)
+        running = run_json("explain", site + "a", cwd=tmp_path)
         running_words = vedette("explain", site + "private/x", cwd=tmp_path).stdout
-    page = told("explain", site + "a", cwd=tmp_path)
+    page = run_json("explain", site + "a", cwd=tmp_path)
     assert (page["page"]["status"], page["known"]["standing"], page["robots"]["verdict"]) == (200, "fetched", "allowed")
     assert page["page"] == running["page"]
     assert page["page"]["due_s"] > page["page"]["fetched_s"]
     assert "idle time" in page["page"]["rule"]
     assert (tmp_path / "vedette-data" / "warc" / page["page"]["archived"]["file"]).exists()
-    assert "a poll must be worth" in told("explain", site, cwd=tmp_path)["page"]["rule"]
-    tracked = told("explain", site + "b?utm_source=n", cwd=tmp_path)
+    assert "a poll must be worth" in run_json("explain", site, cwd=tmp_path)["page"]["rule"]
+    tracked = run_json("explain", site + "b?utm_source=n", cwd=tmp_path)
     assert (tracked["known_as"], tracked["steps"]) == (site + "b", ["dropped parameters"])
     for words in (running_words, vedette("explain", site + "private/x", cwd=tmp_path).stdout):
         assert 'disallowed by "Disallow: /private/"' in words
@@ -222,12 +222,12 @@ def test_control_characters_from_the_web_are_removed(site: str, tmp_path: Path) 
 def test_fetch_without_a_running_crawler_requests_only_the_page(site: str, tmp_path: Path) -> None:
     """Only robots.txt and the page are requested; the second time the page is the same."""
     vedette("sites", "add", site, cwd=tmp_path)
-    (first,) = told("fetch", site + "new", *POLITE, cwd=tmp_path)["urls"]
+    (first,) = run_json("fetch", site + "new", *POLITE, cwd=tmp_path)["urls"]
     assert (first["status"], first["title"], first["had"]) == (200, "Unlinked", False)
-    (second,) = told("fetch", site + "new", *POLITE, cwd=tmp_path)["urls"]
+    (second,) = run_json("fetch", site + "new", *POLITE, cwd=tmp_path)["urls"]
     assert (second["status"], second["had"], second["changed"]) == (200, True, False)
     assert _Web.asked == ["/robots.txt", "/new", "/new"]
-    assert told("explain", site, cwd=tmp_path)["known"]["standing"] == "waiting"
+    assert run_json("explain", site, cwd=tmp_path)["known"]["standing"] == "waiting"
 
 
 def test_fetch_explains_refusals(site: str, tmp_path: Path) -> None:
@@ -247,15 +247,17 @@ def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
     vedette("sites", "pause", "127.0.0.9", "--data", "d", cwd=tmp_path)
     with up(*POLITE, "--data", "d", cwd=tmp_path):
         patiently((tmp_path / "d" / "keeper.sock").exists)
-        assert told("sites", "add", site, "--data", "d", cwd=tmp_path)["running"]
+        assert run_json("sites", "add", site, "--data", "d", cwd=tmp_path)["running"]
         patiently(lambda: "/b" in _Web.asked)
         vedette("sites", "pause", site, "--data", "d", cwd=tmp_path)
         assert "sites resume" in complaint("fetch", site + "new", "--data", "d", cwd=tmp_path)
         assert "/new" not in _Web.asked
         vedette("sites", "resume", site, "--data", "d", cwd=tmp_path)
-        (came,) = told("fetch", site + "new", "--data", "d", cwd=tmp_path)["urls"]
+        (came,) = run_json("fetch", site + "new", "--data", "d", cwd=tmp_path)["urls"]
         assert (came["status"], came["title"]) == (200, "Unlinked")
-        assert told("fetch", site + "new", "--no-wait", "--data", "d", cwd=tmp_path)["urls"][0]["url"] == site + "new"
+        assert (
+            run_json("fetch", site + "new", "--no-wait", "--data", "d", cwd=tmp_path)["urls"][0]["url"] == site + "new"
+        )
         patiently(lambda: _Web.asked.count("/new") == 2)
         vedette("sites", "remove", site, "--data", "d", cwd=tmp_path)
         assert "sites add" in complaint("fetch", site + "new", "--data", "d", cwd=tmp_path)
@@ -273,7 +275,9 @@ def test_sites_survive_export_and_import(tmp_path: Path) -> None:
     toml = vedette("sites", "export", cwd=tmp_path).stdout
     done = vedette("sites", "import", "-", "--data", "other", cwd=tmp_path, given=toml)
     assert done.returncode == 0, done.stderr
-    before, after = (told("sites", "list", "--data", data, cwd=tmp_path)["sites"] for data in ("vedette-data", "other"))
+    before, after = (
+        run_json("sites", "list", "--data", data, cwd=tmp_path)["sites"] for data in ("vedette-data", "other")
+    )
     assert before == after
     assert [row["include"] for row in after] == [[], ["/a/*", "/b/*"]]
     assert [row["paused"] for row in after] == [False, True]
@@ -287,7 +291,7 @@ def test_settings_of_a_site_survive_another_up(site: str, tmp_path: Path) -> Non
     vedette("sites", "pause", site, cwd=tmp_path)
     with up(site, *POLITE, cwd=tmp_path):
         patiently((tmp_path / "vedette-data" / "keeper.sock").exists)
-        (row,) = told("sites", "list", cwd=tmp_path)["sites"]
+        (row,) = run_json("sites", "list", cwd=tmp_path)["sites"]
     assert (row["exclude"], row["paused"]) == (["/b*"], True)
     assert _Web.asked == []
 
@@ -342,12 +346,12 @@ def test_sites_of_the_file_are_crawled_and_follow_it(
     file.write_text(f'[store]\ndata = "there"\n[[site]]\nstart = "{site}"\nallow_private = true\ndelay = "10ms"\n')
     monkeypatch.setenv("VEDETTE_STORE_DATA", "here")
     monkeypatch.setenv("VEDETTE_CRAWL_CONTACT", "ops@example.org")
-    assert told("crawl", cwd=tmp_path)["data"] == "here"
+    assert run_json("crawl", cwd=tmp_path)["data"] == "here"
     assert not (tmp_path / "there").exists()
     assert {agent.partition(" ")[2] for agent in _Web.agents} == {"(+mailto:ops@example.org)"}
     vedette("sites", "set", site, "hours=00:00-24:00", "delay=7s", cwd=tmp_path)
-    assert told("crawl", cwd=tmp_path)["ending"] == "done"
-    (row,) = told("sites", "list", cwd=tmp_path)["sites"]
+    assert run_json("crawl", cwd=tmp_path)["ending"] == "done"
+    (row,) = run_json("sites", "list", cwd=tmp_path)["sites"]
     assert (row["delay_s"], row["hours"]) == (0.01, "00:00-24:00")
 
 
@@ -359,4 +363,4 @@ def test_a_contact_that_is_set_while_it_runs_is_sent(site: str, tmp_path: Path) 
         vedette("fetch", f"{site}a", cwd=tmp_path)
         assert [agent for agent in _Web.agents if "+mailto:ops@example.org" in agent]
     vedette("crawl", site, *POLITE, "--contact", "new@example.org", "--patience", "1s", cwd=tmp_path)
-    assert told("set", cwd=tmp_path)["chosen"] == []
+    assert run_json("set", cwd=tmp_path)["chosen"] == []

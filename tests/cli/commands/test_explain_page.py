@@ -127,7 +127,7 @@ def vedette(*arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
-def told(*arguments: str, cwd: Path) -> Any:
+def run_json(*arguments: str, cwd: Path) -> Any:
     """Return its JSON output."""
     return json.loads(vedette(*arguments, "--json", cwd=cwd))
 
@@ -155,7 +155,7 @@ def objections(page: Any) -> list[str]:
 def test_the_content_of_a_page_is_shown(read: tuple[str, Path]) -> None:
     """Shows language, charset, words, date and description of a page, and that it may be indexed."""
     site, cwd = read
-    page = told("explain", f"{site}story", cwd=cwd)
+    page = run_json("explain", f"{site}story", cwd=cwd)
     content = page["content"]
     assert (content["language"], content["description"]) == ("en", "Boats, and walls.")
     assert content["words"] == len(prose("boat").split())
@@ -169,7 +169,7 @@ def test_the_content_of_a_page_is_shown(read: tuple[str, Path]) -> None:
 def test_copies_name_each_other_and_the_canonical_page(read: tuple[str, Path]) -> None:
     """The page that its copy names as canonical represents both, and the copy says why it is not indexed."""
     site, cwd = read
-    original, copy = (told("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
+    original, copy = (run_json("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
     assert copy["content"]["canonical"] == f"{site}story"
     assert (copy["copies"]["stands"], copy["copies"]["is_this"]) == (f"{site}story", False)
     assert (original["copies"]["is_this"], original["copies"]["others"][0]) == (True, f"{site}story?view=print")
@@ -184,7 +184,7 @@ def test_copies_name_each_other_and_the_canonical_page(read: tuple[str, Path]) -
 def test_a_near_copy_is_searchable_and_names_the_canonical_page(read: tuple[str, Path]) -> None:
     """A page with content of its own is indexed; only word-for-word copies are left out."""
     site, cwd = read
-    page = told("explain", f"{site}story/more", cwd=cwd)
+    page = run_json("explain", f"{site}story/more", cwd=cwd)
     assert page["copies"]["stands"] == f"{site}story"
     assert page["index"] == {"would": True, "objections": []}
     assert "in the index: no objections" in vedette("explain", f"{site}story/more", cwd=cwd)
@@ -196,13 +196,13 @@ def test_a_page_that_needs_javascript_is_explained(read: tuple[str, Path]) -> No
     words = vedette("explain", f"{site}app", cwd=cwd)
     assert "; text or links are missing without JavaScript" in words
     assert f"vedette sites set {site} overrule=script" in words
-    assert told("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
+    assert run_json("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
 
 
 def test_a_noindex_is_the_authors_word_and_not_ours_to_overrule(read: tuple[str, Path]) -> None:
     """The directives are shown, the reason is the author's, and no command is suggested."""
     site, cwd = read
-    page = told("explain", f"{site}hidden", cwd=cwd)
+    page = run_json("explain", f"{site}hidden", cwd=cwd)
     assert page["content"]["marks"] == ["noindex", "max-snippet:80"]
     assert page["index"]["would"] is False
     words = vedette("explain", f"{site}hidden", cwd=cwd)
@@ -216,7 +216,7 @@ def test_documents_and_pages_that_are_not_there(
 ) -> None:
     """A PDF is read like a page; a page that says it does not exist counts as missing."""
     site, cwd = read
-    page = told("explain", site + path, cwd=cwd)
+    page = run_json("explain", site + path, cwd=cwd)
     assert (page["page"]["status"], page["page"]["kind"]) == (200, kind)
     assert objections(page)[:1] == against
     assert page["content"]["words"] > 0
@@ -233,7 +233,7 @@ def test_an_endless_calendar_is_held_back_and_explained(read: tuple[str, Path]) 
     """The crawl ends; held-back URLs have a reason, the yield of similar pages, and a command."""
     site, cwd = read
     first, *_ = held_of(cwd)
-    page = told("explain", first, cwd=cwd)
+    page = run_json("explain", first, cwd=cwd)
     assert (page["known"]["standing"], page["held"]["for_good"], page["page"]) == ("refused", False, None)
     assert page["held"]["brought"]["fetches"] > 0
     assert page["held"]["pattern"].startswith("/calendar/")
@@ -245,7 +245,7 @@ def test_an_endless_calendar_is_held_back_and_explained(read: tuple[str, Path]) 
 def test_status_counts_findings_about_content(read: tuple[str, Path]) -> None:
     """Copies, objections and held-back URLs are counted for the folder, as text and as JSON."""
     _, cwd = read
-    reading = told("status", cwd=cwd)["reading"]
+    reading = run_json("status", cwd=cwd)["reading"]
     assert reading["held"] == len(held_of(cwd))
     assert reading["copies"] >= 1
     assert reading["objected"] >= len(("app", "hidden", "lost"))
@@ -258,7 +258,7 @@ def test_folders_without_pages_have_no_line_about_content(tmp_path: Path) -> Non
         vedette("sites", "add", site, cwd=tmp_path)
         assert "Reading" not in vedette("status", cwd=tmp_path)
         vedette("fetch", f"{site}nowhere", "--allow-private", cwd=tmp_path)
-        page = told("explain", f"{site}nowhere", cwd=tmp_path)
+        page = run_json("explain", f"{site}nowhere", cwd=tmp_path)
     assert page["page"]["status"] == 404
     assert [page[key] for key in ("content", "copies", "index", "change", "held", "spared")] == [None] * 6
 
@@ -269,10 +269,10 @@ def test_an_overruled_trap_is_fetched_on(tmp_path: Path) -> None:
         crawl(site, tmp_path)
         before = held_of(tmp_path)
         assert "again" in vedette("sites", "set", site, "overrule=trap,thin", cwd=tmp_path)
-        assert told("status", cwd=tmp_path)["reading"]["held"] == 0
+        assert run_json("status", cwd=tmp_path)["reading"]["held"] == 0
         crawl(site, tmp_path, "--pages", str(len(before)))
         assert held_of(tmp_path) == []
-        pages = [told("explain", url, cwd=tmp_path) for url in before]
+        pages = [run_json("explain", url, cwd=tmp_path) for url in before]
     fetched = [page for page in pages if page["page"] is not None]
     assert fetched
     thin = [each for page in fetched for each in page["index"]["objections"] if each["name"] == "thin"]
@@ -287,7 +287,7 @@ def test_the_last_change_is_shown_by_the_rule_of_the_site(tmp_path: Path) -> Non
         vedette("fetch", f"{site}story", "--allow-private", cwd=tmp_path)
         _Web.edition.append("second")
         vedette("fetch", f"{site}story", "--allow-private", cwd=tmp_path)
-        change = told("explain", f"{site}story", cwd=tmp_path)["change"]
+        change = run_json("explain", f"{site}story", cwd=tmp_path)["change"]
     assert change["rule"] == "text"
     assert 0 < change["share"] <= 1
     assert "1 links added" in change["why"] or "1 link added" in change["why"]
@@ -300,10 +300,10 @@ def test_a_learned_rule_is_shown_and_can_be_overruled(tmp_path: Path) -> None:
         crawl(f"{site}shop", tmp_path)
         # A few URLs, chosen by a hash that covers the port, are fetched despite the rule, to verify it.
         new = next(url for number in range(99, 999) if not is_check(url := f"{site}item/{number}?ref=shop"))
-        spared = told("explain", new, cwd=tmp_path)["spared"]
+        spared = run_json("explain", new, cwd=tmp_path)["spared"]
         assert spared["instead"] == new.removesuffix("?ref=shop")
         assert "ref=" in spared["rule"]
         words = vedette("explain", new, cwd=tmp_path)
         assert f"vedette sites set {site}shop overrule=trap,copy" in words
         vedette("sites", "set", f"{site}shop", "overrule=trap,copy", cwd=tmp_path)
-        assert told("explain", new, cwd=tmp_path)["spared"] is None
+        assert run_json("explain", new, cwd=tmp_path)["spared"] is None

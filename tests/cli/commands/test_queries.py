@@ -45,7 +45,7 @@ def vedette(*arguments: str, cwd: Path) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def told(*arguments: str, cwd: Path) -> Any:
+def run_json(*arguments: str, cwd: Path) -> Any:
     """Return its JSON output: one object."""
     done = vedette(*arguments, "--json", cwd=cwd)
     assert done.returncode == 0, done.stderr
@@ -107,14 +107,14 @@ def quiet(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked(cwd: Path) -> set[str]:
+def list_counted_queries(cwd: Path) -> set[str]:
     """Return everything that the log counts."""
     return {row.words for row in EventReader(cwd / "vedette-data").list_top_queries(0.0, 1000)}
 
 
 def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
     """With counts and as typed, most frequent first, without those of programs."""
-    rows = told("queries", "list", "--days", "1", cwd=recorded)["queries"]
+    rows = run_json("queries", "list", "--days", "1", cwd=recorded)["queries"]
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
     said = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
@@ -125,17 +125,17 @@ def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
 
 def test_queries_without_results_are_listed(recorded: Path) -> None:
     """Only queries without results."""
-    rows = told("queries", "empty", cwd=recorded)["queries"]
+    rows = run_json("queries", "empty", cwd=recorded)["queries"]
     assert [(row["words"], row["empty"]) for row in rows] == [("ferry to nowhere", 4)]
 
 
 def test_rising_queries_and_drift_are_shown(recorded: Path) -> None:
     """A storm that everyone searches for today is rising, and shifts the mix of queries."""
-    rising = told("queries", "rising", cwd=recorded)["queries"]
+    rising = run_json("queries", "rising", cwd=recorded)["queries"]
     assert [each["words"] for each in rising] == ["storm warning"]
     assert rising[0]["recent_per_day"] > rising[0]["usual_per_day"]
     assert "storm warning   " in vedette("queries", "rising", cwd=recorded).stdout
-    drift = told("queries", "drift", cwd=recorded)
+    drift = run_json("queries", "drift", cwd=recorded)
     assert drift["is_notable"]
     assert "storm" in {mover["term"] for mover in drift["movers"]}
     assert "has shifted" in vedette("queries", "drift", cwd=recorded).stdout
@@ -167,11 +167,11 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
     assert 'line 5: "none" is not a count' in done.stderr
     assert "more unusable lines" in done.stderr
     assert "\x1b" not in done.stderr
-    again = told("queries", "import", "old.tsv", cwd=quiet)
+    again = run_json("queries", "import", "old.tsv", cwd=quiet)
     assert (again["wrong"], again["first_wrong"][0]["number"]) == (11, 5)
     view = EventReader(quiet / "vedette-data")
     assert {(words, times) for words, _, times in view.list_imported()} == {("low tide", 15), ("ebb", 1)}
-    assert told("queries", "drop-imported", cwd=quiet)["dropped"] >= 2
+    assert run_json("queries", "drop-imported", cwd=quiet)["dropped"] >= 2
     assert view.list_imported() == []
 
 
@@ -199,9 +199,9 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
 )
 def test_wrong_usage_gets_one_line_with_advice(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
     """Nothing is deleted."""
-    before = asked(recorded)
+    before = list_counted_queries(recorded)
     assert words in complaint(*arguments, cwd=recorded)
-    assert asked(recorded) == before
+    assert list_counted_queries(recorded) == before
 
 
 @pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
@@ -213,9 +213,9 @@ def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_
 
 def test_a_query_is_forgotten_in_all_spellings(folder: Path) -> None:
     """Its counts and searches are deleted, those of others stay."""
-    before = asked(folder)
-    assert told("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
-    assert asked(folder) == before - {"storm warning"}
+    before = list_counted_queries(folder)
+    assert run_json("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
+    assert list_counted_queries(folder) == before - {"storm warning"}
     records = list(EventReader(folder / "vedette-data").iter_searches(0.0))
     assert records
     assert not [record for record in records if record.words == "storm warning"]
@@ -224,7 +224,7 @@ def test_a_query_is_forgotten_in_all_spellings(folder: Path) -> None:
 def test_a_visitor_is_forgotten(folder: Path) -> None:
     """No search with that hash is left, whatever its case."""
     mark = VISITORS[12]
-    told("forget", "--visitor", mark.upper(), "--yes", cwd=folder)
+    run_json("forget", "--visitor", mark.upper(), "--yes", cwd=folder)
     visitors = [record.visitor for record in EventReader(folder / "vedette-data").iter_searches(0.0)]
     assert visitors
     assert mark not in visitors
@@ -232,8 +232,8 @@ def test_a_visitor_is_forgotten(folder: Path) -> None:
 
 def test_old_times_are_forgotten(folder: Path) -> None:
     """Everything before a day is deleted, or everything."""
-    told("forget", "--before", "2999-01-01", "--yes", cwd=folder)
-    assert asked(folder) == set()
+    run_json("forget", "--before", "2999-01-01", "--yes", cwd=folder)
+    assert list_counted_queries(folder) == set()
     said = vedette("forget", "--all", "--yes", cwd=folder)
     assert (said.returncode, said.stderr) == (0, "")
 
@@ -268,6 +268,6 @@ def test_it_asks_for_confirmation_on_a_terminal(folder: Path) -> None:
     """It says what will be deleted, and deletes it only after a yes."""
     code, shown = on_a_terminal(b"no\n", folder)
     assert "all recorded searches" in shown
-    assert (code, bool(asked(folder))) == (1, True)
+    assert (code, bool(list_counted_queries(folder))) == (1, True)
     code, _ = on_a_terminal(b"yes\n", folder)
-    assert (code, bool(asked(folder))) == (0, False)
+    assert (code, bool(list_counted_queries(folder))) == (0, False)

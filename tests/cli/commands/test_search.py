@@ -100,7 +100,7 @@ def vedette(*arguments: str, cwd: Path, given: str = "") -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
-def said(*arguments: str, cwd: Path, given: str = "", code: int = 0) -> str:
+def run_text(*arguments: str, cwd: Path, given: str = "", code: int = 0) -> str:
     """Return its output for people."""
     done = vedette(*arguments, cwd=cwd, given=given)
     notes = done.stderr.replace("Updating the index first …\n", "")  # said if it takes a second: on a busy machine
@@ -108,9 +108,9 @@ def said(*arguments: str, cwd: Path, given: str = "", code: int = 0) -> str:
     return done.stdout
 
 
-def told(*arguments: str, cwd: Path, code: int = 0) -> Any:
+def run_json(*arguments: str, cwd: Path, code: int = 0) -> Any:
     """Return its JSON output: one object."""
-    return json.loads(said(*arguments, "--json", cwd=cwd, code=code))
+    return json.loads(run_text(*arguments, "--json", cwd=cwd, code=code))
 
 
 def complaint(*arguments: str, cwd: Path, given: str = "") -> str:
@@ -194,12 +194,12 @@ def _read(terminal: int) -> bytes:
 
 def test_search_works_without_a_running_crawler(site: str, cwd: Path) -> None:
     """Shows title, URL, age and the matching words; JSON is that of the API, without links to a server."""
-    words = said("search", "paraffin", "pier", cwd=cwd)
+    words = run_text("search", "paraffin", "pier", cwd=cwd)
     title, address, facts, snippet, *_ = words.splitlines()
     assert (title, address) == ("Lamps of the pier", f"{site}lamp")
     assert facts.startswith("fetched ")
     assert "A paraffin lamp burns" in snippet
-    answer = told("search", "paraffin lamp", cwd=cwd)
+    answer = run_json("search", "paraffin lamp", cwd=cwd)
     assert answer["query"] == "paraffin lamp"
     assert answer["results"][0]["url"] == f"{site}lamp"
     assert "cached_url" not in answer["results"][0]
@@ -208,8 +208,8 @@ def test_search_works_without_a_running_crawler(site: str, cwd: Path) -> None:
 
 def test_why_is_a_table_whose_contributions_are_those_of_the_api(cwd: Path) -> None:
     """There is one line per feature, the largest contribution first, and a sentence."""
-    first = told("search", "lamp", cwd=cwd)["results"][0]
-    words = said("search", "lamp", "--why", cwd=cwd)
+    first = run_json("search", "lamp", cwd=cwd)["results"][0]
+    words = run_text("search", "lamp", "--why", cwd=cwd)
     assert first["sentence"] in words
     head = next(line for line in words.splitlines() if "contribution" in line)
     assert head.split() == ["feature", "value", "weight", "contribution"]
@@ -233,11 +233,11 @@ def test_filters_narrow_and_pages_go_on(site: str, cwd: Path) -> None:
 
 def test_no_results_give_exit_code_1_and_advice(cwd: Path) -> None:
     """It repeats the query and suggests what may help; with a filter, that the filter may be the reason."""
-    words = said("search", "zeppelin", cwd=cwd, code=1)
+    words = run_text("search", "zeppelin", cwd=cwd, code=1)
     assert 'No results for "zeppelin"' in words
     assert "vedette status" in words
-    assert "without --type" in said("search", "lamp", "--type", "pdf", cwd=cwd, code=1)
-    assert told("search", "zeppelin", cwd=cwd, code=1)["results"] == []
+    assert "without --type" in run_text("search", "lamp", "--type", "pdf", cwd=cwd, code=1)
+    assert run_json("search", "zeppelin", cwd=cwd, code=1)["results"] == []
 
 
 def test_a_page_cannot_write_to_the_terminal(site: str, cwd: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_page_cannot_write_to_the_terminal(site: str, cwd: Path) -> None:
     assert "\x1b[1m" in shown
     rest = shown.replace("\x1b[1m", "").replace("\x1b[0m", "").replace("\r\n", "")
     assert [each for each in rest if not each.isprintable()] == []
-    plain = said("search", "kraken", cwd=cwd)
+    plain = run_text("search", "kraken", cwd=cwd)
     assert [each for each in plain.replace("\n", "") if not each.isprintable()] == []
 
 
@@ -269,12 +269,12 @@ def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
     """The tree indexes and the search reads; rules and keys go through the coordinator and apply at once."""
     with up(cwd):
         patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
-        assert told("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
+        assert run_json("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
         assert found("fanal", cwd) == [f"{site}buoy"]
-        secret = told("keys", "create", "wiki", cwd=cwd)["secret"]
-        assert "wiki" in said("keys", "list", cwd=cwd)
+        secret = run_json("keys", "create", "wiki", cwd=cwd)["secret"]
+        assert "wiki" in run_text("keys", "list", cwd=cwd)
         assert "already a key" in complaint("keys", "create", "wiki", cwd=cwd)
-        assert told("reindex", cwd=cwd)["pages"] >= 3
+        assert run_json("reindex", cwd=cwd)["pages"] >= 3
         patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
     assert "created the key" in actions(cwd)
     assert secret not in (cwd / "vedette-data" / "state.db").read_bytes().decode("latin-1")
@@ -284,25 +284,25 @@ def test_reindex_reports_the_number_of_searchable_pages(cwd: Path) -> None:
     """This works even after the index was lost, with the same results as before."""
     before = found("harbour", cwd)
     shutil.rmtree(cwd / "vedette-data" / "index")
-    words = said("reindex", cwd=cwd)
+    words = run_text("reindex", cwd=cwd)
     assert "indexed in" in words
     assert found("harbour", cwd) == before != []
-    assert told("reindex", cwd=cwd)["pages"] == int(words.split()[0])
+    assert run_json("reindex", cwd=cwd)["pages"] == int(words.split()[0])
 
 
 def test_an_overruled_judgment_changes_the_results(site: str, cwd: Path) -> None:
     """A thin page is left out until the operator overrules that, and again when that is undone."""
     assert found("thimble", cwd) == []
-    said("sites", "set", site, "overrule=thin", cwd=cwd)
+    run_text("sites", "set", site, "overrule=thin", cwd=cwd)
     assert found("thimble", cwd) == [f"{site}thin"]
-    said("sites", "set", site, "overrule=", cwd=cwd)
+    run_text("sites", "set", site, "overrule=", cwd=cwd)
     assert found("thimble", cwd) == []
 
 
 def test_the_owner_of_the_folder_finds_private_pages(site: str, tmp_path: Path) -> None:
     """They were fetched with a secret, so a reader without a name finds nothing, but the operator does."""
     (tmp_path / "vedette.toml").write_text('[crawl]\naddress_delay = "1ms"\n')
-    said("sites", "add", site, "--secrets", "env:HARBOUR", "--allow-private", cwd=tmp_path)
+    run_text("sites", "add", site, "--secrets", "env:HARBOUR", "--allow-private", cwd=tmp_path)
     command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
     environment = {**os.environ, "HARBOUR": "X-Token: a"}
     subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, cwd=tmp_path, env=environment)
@@ -322,7 +322,7 @@ def keys_of(cwd: Path) -> list[UserKeyRow]:
 
 def test_a_key_is_shown_once_and_grants_its_scopes(cwd: Path) -> None:
     """The secret is recognized by its digest until it is revoked; then the name can be used again."""
-    words = said(
+    words = run_text(
         "keys", "create", "wiki", "--scope", "search,private", "--rate", "60/min", "--site", "a.test/x/", cwd=cwd
     )
     secret = words.splitlines()[0]
@@ -334,24 +334,24 @@ def test_a_key_is_shown_once_and_grants_its_scopes(cwd: Path) -> None:
     assert key.rate is not None
     assert (key.rate.requests, key.rate.per_s) == (60, 60.0)
     assert "revoke it first" in complaint("keys", "create", "wiki", cwd=cwd)
-    said("keys", "revoke", "wiki", cwd=cwd)
+    run_text("keys", "revoke", "wiki", cwd=cwd)
     assert find_key([key_from_row(row) for row in keys_of(cwd)], secret) is None
-    [listed] = told("keys", "list", cwd=cwd)["keys"]
+    [listed] = run_json("keys", "list", cwd=cwd)["keys"]
     assert (listed["name"], listed["revoked_s"] is None) == ("wiki", False)
     assert "already revoked" in complaint("keys", "revoke", "wiki", cwd=cwd)
-    assert told("keys", "create", "wiki", cwd=cwd)["secret"] != secret
+    assert run_json("keys", "create", "wiki", cwd=cwd)["secret"] != secret
     assert find_key([key_from_row(row) for row in keys_of(cwd)], secret) is None
 
 
 def test_actions_on_keys_are_logged_without_the_secret(cwd: Path) -> None:
     """The log shows who got a key and when it was revoked, but not the key."""
-    secret = told("keys", "create", "shop", cwd=cwd)["secret"]
-    said("keys", "revoke", "shop", cwd=cwd)
+    secret = run_json("keys", "create", "shop", cwd=cwd)["secret"]
+    run_text("keys", "revoke", "shop", cwd=cwd)
     log = actions(cwd)
     assert 'created the key "shop"' in log
     assert 'revoked the key "shop"' in log
     assert secret not in log
-    assert secret not in said("keys", "list", cwd=cwd)
+    assert secret not in run_text("keys", "list", cwd=cwd)
 
 
 @pytest.mark.parametrize(
@@ -369,21 +369,21 @@ def test_a_damaged_key_is_reported(settings: dict[str, object]) -> None:
 
 def test_rules_change_the_results_of_a_query(site: str, cwd: Path) -> None:
     """Synonyms work both ways, a pin comes first, hidden pages are not shown; each can be undone."""
-    said("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
+    run_text("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
     assert found("fanal", cwd) == [f"{site}buoy"]
-    assert "Rule exists already" in said("rules", "synonym", "beacon", "fanal", cwd=cwd)
-    said("rules", "pin", "Harbour", f"{site}lamp", cwd=cwd)
+    assert "Rule exists already" in run_text("rules", "synonym", "beacon", "fanal", cwd=cwd)
+    run_text("rules", "pin", "Harbour", f"{site}lamp", cwd=cwd)
     assert found("harbour", cwd)[0] == f"{site}lamp"
-    said("rules", "hide", "harbour", site, cwd=cwd)
+    run_text("rules", "hide", "harbour", site, cwd=cwd)
     assert site not in found("HARBOUR", cwd)
-    kept = told("rules", "list", cwd=cwd)["rules"]
+    kept = run_json("rules", "list", cwd=cwd)["rules"]
     assert [(rule["kind"], rule["query"]) for rule in kept] == [
         ("synonym", "fanal"),
         ("pin", "harbour"),
         ("hide", "harbour"),
     ]
-    said("rules", "remove", "hide", "harbour", site, cwd=cwd)
-    said("rules", "remove", "synonym", "beacon", "fanal", cwd=cwd)
+    run_text("rules", "remove", "hide", "harbour", site, cwd=cwd)
+    run_text("rules", "remove", "synonym", "beacon", "fanal", cwd=cwd)
     assert site in found("harbour", cwd)
     assert found("fanal", cwd) == []
     assert "rule removed" in actions(cwd)
@@ -391,12 +391,12 @@ def test_rules_change_the_results_of_a_query(site: str, cwd: Path) -> None:
 
 def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:
     """A folder that lost its rules gets the same ones; existing ones are not duplicated."""
-    said("rules", "synonym", "k8s", "kubernetes", "cube", cwd=cwd)
-    said("rules", "pin", 'time "off" é', f"{site}?a=1&b=2", cwd=cwd)
-    written = said("rules", "export", cwd=cwd)
-    said("rules", "remove", "synonym", "k8s", "cube", cwd=cwd)
-    assert "added 1 of 3" in said("rules", "import", "-", cwd=cwd, given=written).lower()
-    again = said("rules", "export", cwd=cwd)
+    run_text("rules", "synonym", "k8s", "kubernetes", "cube", cwd=cwd)
+    run_text("rules", "pin", 'time "off" é', f"{site}?a=1&b=2", cwd=cwd)
+    written = run_text("rules", "export", cwd=cwd)
+    run_text("rules", "remove", "synonym", "k8s", "cube", cwd=cwd)
+    assert "added 1 of 3" in run_text("rules", "import", "-", cwd=cwd, given=written).lower()
+    again = run_text("rules", "export", cwd=cwd)
     assert sorted(again.strip().split("\n\n")) == sorted(written.strip().split("\n\n"))
 
 
@@ -405,15 +405,15 @@ def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:
 
 def test_readers_of_a_site_are_kept_and_travel_with_it(site: str, cwd: Path) -> None:
     """They are set, shown, exported and imported like every setting."""
-    said("sites", "set", site, "readers=alice, wiki,alice", cwd=cwd)
-    [listed] = told("sites", "list", cwd=cwd)["sites"]
+    run_text("sites", "set", site, "readers=alice, wiki,alice", cwd=cwd)
+    [listed] = run_json("sites", "list", cwd=cwd)["sites"]
     assert listed["readers"] == ["alice", "wiki"]
-    written = said("sites", "export", cwd=cwd)
-    said("sites", "set", site, "readers=", cwd=cwd)
-    said("sites", "import", "-", cwd=cwd, given=written)
-    assert told("sites", "list", cwd=cwd)["sites"][0]["readers"] == ["alice", "wiki"]
-    said("sites", "add", "example.test", "--readers", "*", cwd=cwd)
-    assert told("sites", "list", cwd=cwd)["sites"][1]["readers"] == ["*"]
+    written = run_text("sites", "export", cwd=cwd)
+    run_text("sites", "set", site, "readers=", cwd=cwd)
+    run_text("sites", "import", "-", cwd=cwd, given=written)
+    assert run_json("sites", "list", cwd=cwd)["sites"][0]["readers"] == ["alice", "wiki"]
+    run_text("sites", "add", "example.test", "--readers", "*", cwd=cwd)
+    assert run_json("sites", "list", cwd=cwd)["sites"][1]["readers"] == ["*"]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def watches(folder: Path) -> list[AlertRow]:
         return CrawlStore(db).list_alerts()
 
 
-def told(folder: Path, *titles: str) -> None:
+def add_new_pages(folder: Path, *titles: str) -> None:
     """Add pages that are new."""
     with closing(AlertStore(folder)) as book:
         for number, title in enumerate(titles, 1):
@@ -124,7 +124,7 @@ def test_invalid_alerts_are_refused_in_one_line(run: Run, words: tuple[str, ...]
 def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
     """Without a cursor the latest are shown, with one those after it; a terminal gets only text."""
     assert "No new pages yet" in run("new")[1]
-    told(tmp_path / "data", "First", "Second \x1b[31m")
+    add_new_pages(tmp_path / "data", "First", "Second \x1b[31m")
     code, said = run("new")
     assert code == 0
     assert "First" in said

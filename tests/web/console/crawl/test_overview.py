@@ -265,7 +265,7 @@ def test_live_numbers_are_sent_as_events(console: Console) -> None:
     places = console.client.get("/console/queue").text
 
     async def first() -> str:
-        request = asked("")
+        request = build_request("")
         request.scope["method"] = "GET"
         request.state.is_in = lambda: True
         answer = await LiveStreams(console.watch).stream(request)
@@ -288,7 +288,7 @@ NUMBERS: Table[tuple[str, float | None]] = Table(
 some_rows = st.lists(st.tuples(st.text(max_size=5), st.none() | st.floats()), max_size=12)
 
 
-def asked(query: str) -> Request:
+def build_request(query: str) -> Request:
     """A request for the table's page."""
     return Request(
         {"type": "http", "path": "/console/x", "query_string": query.encode("utf-8", "replace"), "headers": []}
@@ -298,10 +298,10 @@ def asked(query: str) -> Request:
 @given(rows=some_rows, sort=st.sampled_from(["name", "-name", "size", "-size", "none", ""]), page=st.text(max_size=4))
 def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort: str, page: str) -> None:
     """Over all pages and in any order; an invalid page number is not an error."""
-    NUMBERS.paginate(asked(f"page={page}"), rows)
+    NUMBERS.paginate(build_request(f"page={page}"), rows)
     shown: list[tuple[str, float | None]] = []
     for number in range(1, 6):
-        seen = NUMBERS.paginate(asked(f"sort={sort}&page={number}"), rows)
+        seen = NUMBERS.paginate(build_request(f"sort={sort}&page={number}"), rows)
         if seen.first == 3 * (number - 1):
             shown += seen.rows
     assert sorted(map(repr, shown)) == sorted(map(repr, rows))
@@ -309,12 +309,12 @@ def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort:
 
 def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
     """Numbers start with the largest, words with the first; other parameters stay, except the page."""
-    seen = NUMBERS.paginate(asked("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
+    seen = NUMBERS.paginate(build_request("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
     assert [head.address for head in seen.heads] == [
         "/console/x?filter=a&sort=name",
         "/console/x?filter=a&sort=size",
     ]
-    turned = NUMBERS.paginate(asked("sort=name"), [("a", 1.0)])
+    turned = NUMBERS.paginate(build_request("sort=name"), [("a", 1.0)])
     assert turned.heads[0].address.endswith("sort=-name")
     assert turned.heads[1].address.endswith("sort=-size")
 
@@ -322,7 +322,7 @@ def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
 @given(text=st.text(max_size=8))
 def test_no_cell_of_a_file_is_a_formula(text: str) -> None:
     """A spreadsheet would run it."""
-    answer = NUMBERS.csv_response(asked(""), [(text, -1.5)], "numbers")
+    answer = NUMBERS.csv_response(build_request(""), [(text, -1.5)], "numbers")
     cell = bytes(answer.body).decode().split("\r\n", 1)[1].lstrip('"')
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
 
