@@ -160,8 +160,8 @@ def _add(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"added": new}))
     else:
-        existing = [site.start for site in sites if site.start not in new]
-        print("\n".join([*(f"added {start}" for start in new), *(f"{start} is known already" for start in existing)]))
+        known = [site.start for site in sites if site.start not in new]
+        print("\n".join([*(f"added {start}" for start in new), *(f"{start} is known already" for start in known)]))
     return 0
 
 

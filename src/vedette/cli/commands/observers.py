@@ -89,8 +89,8 @@ def _list(options: argparse.Namespace) -> int:
     service = FolderObserverService(crawled_folder(options))
     observers, hosts = service.list_observers(), service.list_hosts()
     if options.json:
-        data = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
-        print(json.dumps(data))
+        told = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
+        print(json.dumps(told))
         return 0
     for one in observers:
         print(f"{one.name}   {_describe(one)}")
