@@ -35,7 +35,7 @@ def test_a_running_shard_is_split_and_shards_are_moved(postgres: Postgres, stora
         one.join("b", "--shards", "4")
         patiently(lambda: one.count_nodes() == 2)
         moved = cluster(one.dsn, "rebalance")
-        assert moved.stdout.startswith("a hands over shard"), moved.stderr
+        assert moved.stdout.startswith("a will hand over shard"), moved.stderr
         patiently(lambda: sorted(one.owners()) == ["a", "a", "b"])
         patiently(lambda: set(wanted) <= one.pages().keys())
         one.stop()

@@ -200,7 +200,7 @@ def test_a_page_comes_home_whole_then_as_a_difference_then_as_a_digest(tmp_path:
             observer.wait()
             home.send_signal(signal.SIGTERM)
             home.wait()
-    assert "lima fetches from this host: by hand" in explained
+    assert "lima fetches from this host: assigned manually" in explained
     row = read_contacts(data)["lima"]
     changes = parse_facts(row.facts).changes[site.address]
     assert changes.looks > changes.changes >= 1  # as of the last exchange but one

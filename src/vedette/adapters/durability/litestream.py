@@ -1,8 +1,8 @@
 """Litestream: stream a SQLite database of a shard to object storage, and restore it as of one transaction.
 
-The stream of each epoch has a place of its own, so an owner that lost its lease cannot touch that of the next one.
-Litestream runs in the data folder, with a control socket there. ``sync`` returns the transaction up to which the
-storage has the database, and ``restore`` brings back exactly that one.
+Each epoch has a separate stream, so an owner that lost its lease cannot change the next owner's stream. Litestream runs
+in the data folder, with a control socket there. ``sync`` returns the last transaction in storage, and ``restore``
+restores exactly that one.
 """
 
 import http.client
@@ -33,11 +33,11 @@ MAX_LOG_BYTES = 1 << 20
 
 
 class _DatabaseBusy(StorageError):
-    """Litestream could not checkpoint, because the database was being written to all the time."""
+    """Litestream could not checkpoint, because the database was constantly being written to."""
 
 
 class Litestream:
-    """A running Litestream over one database of a data folder."""
+    """A running Litestream for one database of a data folder."""
 
     def __init__(self, folder: Path, database: str, target: str) -> None:
         self._folder, self._database = folder, database
@@ -58,7 +58,7 @@ class Litestream:
             )
 
     def sync(self) -> int:
-        """Bring the storage up to date; return the transaction up to which it is."""
+        """Bring the storage up to date; return the last transaction in it."""
         for _ in range(SYNC_RETRIES):
             with suppress(_DatabaseBusy):
                 return self._sync()
@@ -78,7 +78,7 @@ class Litestream:
             kind = _DatabaseBusy if "SQLITE_BUSY" in error else StorageError
             raise kind(f"cannot copy {self._folder / self._database}: {error}")
         except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
-            raise StorageError(f"Litestream does not respond ({error}); see {self._folder / LOG_FILE}") from None
+            raise StorageError(f"Litestream is not responding ({error}); see {self._folder / LOG_FILE}") from None
         finally:
             connection.close()
 
@@ -92,7 +92,7 @@ class Litestream:
             self._process.wait()
 
     def _connect(self) -> "_LocalConnection":
-        """Connect to Litestream's control socket, as soon as it listens."""
+        """Connect to Litestream's control socket as soon as it is listening."""
         until_s = time.monotonic() + START_TIMEOUT_S
         while self._process.poll() is None and time.monotonic() < until_s:
             connection = _LocalConnection(self._folder)
@@ -100,19 +100,19 @@ class Litestream:
                 connection.connect()
                 return connection
             time.sleep(POLL_S)  # nothing signals that it listens
-        raise StorageError(f"Litestream does not run; see {self._folder / LOG_FILE}")
+        raise StorageError(f"Litestream is not running; see {self._folder / LOG_FILE}")
 
 
 def begin_stream(folder: Path, database: str) -> None:
-    """Forget what an earlier process has sent, so that the next stream begins with all of the database.
+    """Forget what an earlier process has sent, so that the next stream begins with the whole database.
 
-    Changes that left the write-ahead log while no Litestream ran would be missing in a stream that was continued.
+    If a stream were continued, it would lack changes that left the write-ahead log while Litestream was not running.
     """
     shutil.rmtree(folder / f".{database}-litestream", ignore_errors=True)
 
 
 def restore(target: str, transaction: int, path: Path) -> None:
-    """Restore a database as of one transaction, and check that it is sound."""
+    """Restore a database as of one transaction, and check that it is intact."""
     _write_settings(path.parent, path.name, target)
     done = subprocess.run(  # noqa: S603 - our own program and arguments
         [
@@ -141,7 +141,7 @@ def restore(target: str, transaction: int, path: Path) -> None:
 
 
 def find_program() -> str:
-    """Find Litestream beside this interpreter or on PATH."""
+    """Find Litestream next to this interpreter or on PATH."""
     beside = Path(sys.executable).parent / "litestream"
     found = str(beside) if beside.exists() else shutil.which("litestream")
     if found is None:
@@ -150,14 +150,14 @@ def find_program() -> str:
 
 
 def _build_environment() -> dict[str, str]:
-    """Return the environment without a variable that Litestream 0.5 cannot start with; its value has another name."""
+    """Return the environment, with another name for a variable that prevents Litestream 0.5 from starting."""
     bundle = os.environ.get("AWS_CA_BUNDLE")
     rest = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
     return {"SSL_CERT_FILE": bundle, **rest} if bundle else rest
 
 
 def _write_settings(folder: Path, database: str, target: str) -> None:
-    """Write Litestream's settings, as JSON, which is YAML; credentials stay in the environment."""
+    """Write Litestream's settings as JSON, which is valid YAML; credentials stay in the environment."""
     settings = {
         "socket": {"enabled": True, "path": SOCKET},
         "logging": {"level": "warn"},
@@ -177,7 +177,7 @@ def _describe_target(url: str) -> dict[str, object]:
 
 
 class _LocalConnection(http.client.HTTPConnection):
-    """An HTTP connection to the control socket in a data folder, however long the folder's path is."""
+    """An HTTP connection to the control socket in a data folder, even if the folder's path is long."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__("localhost", timeout=SYNC_TIMEOUT_S + 5)

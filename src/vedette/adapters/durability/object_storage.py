@@ -23,7 +23,7 @@ _URL = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]*)?|fi
 
 
 class StorageError(ClusterError):
-    """Storage error: the object storage of a cluster does not respond, or refuses."""
+    """Storage error: the object storage of a cluster does not respond, or refuses a request."""
 
 
 class StoredObject(NamedTuple):
@@ -54,7 +54,7 @@ class ObjectStorage:
             )
 
     def put(self, key: str, data: bytes) -> None:
-        """Store an object, at once and whole."""
+        """Store an object atomically."""
         with self._explain():
             self._obstore.put(self._store, key, data)
 
@@ -65,7 +65,7 @@ class ObjectStorage:
             self._obstore.put(self._store, key, _read_chunks(file, end - start))
 
     def get(self, key: str) -> bytes | None:
-        """Return a small object; None if there is none."""
+        """Return a small object; None if it does not exist."""
         with suppress(FileNotFoundError), self._explain():
             found = self._obstore.get(self._store, key)
             if found.meta["size"] > MAX_SMALL_BYTES:
@@ -76,7 +76,7 @@ class ObjectStorage:
         return None
 
     def append_to(self, path: Path, key: str, length: int) -> None:
-        """Append an object of this length to a file; one that has more bytes is cut off."""
+        """Append an object of this length to a file; a longer object is cut off."""
         with path.open("ab") as file, self._explain():
             for chunk in self._obstore.get(self._store, key).stream(CHUNK_BYTES):
                 length -= file.write(chunk[:length])
@@ -91,7 +91,7 @@ class ObjectStorage:
                     yield StoredObject(one["path"], one["size"])
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects; those that are gone already do not matter."""
+        """Delete objects; it is no error if they no longer exist."""
         for key in keys:
             with suppress(FileNotFoundError), self._explain():
                 self._obstore.delete(self._store, key)
@@ -114,7 +114,7 @@ class ObjectStorage:
 
 
 def parse_url(url: str) -> str:
-    """Check the URL of a storage, and return it.
+    """Check and return the URL of a storage.
 
     >>> parse_url("s3://crawl/vedette")
     's3://crawl/vedette'
@@ -127,7 +127,10 @@ def parse_url(url: str) -> str:
 
 
 def claim_storage(url: str, cluster: str) -> None:
-    """Mark a storage as that of a cluster; refuse that of another one. This also shows that it can be written."""
+    """Mark a storage as belonging to a cluster; fail if it belongs to another one.
+
+    This also shows that the storage is writable.
+    """
     storage = ObjectStorage(url)
     owner = (storage.get(CLUSTER_KEY) or b"").decode("utf-8", "replace")
     if owner and owner != cluster:
@@ -151,7 +154,7 @@ def _read_chunks(file: Any, size_bytes: int) -> Iterator[bytes]:  # noqa: ANN401
 
 
 def _summarize(error: BaseException) -> str:
-    """Return the first line of an error, without addresses and times of the attempts."""
+    """Return the first line of an error, without the addresses and times of the attempts."""
     line = str(error).strip().partition("\n")[0]
     found = re.search(r"<Message>([^<]*)|HTTP error: (.*)|status (\d+ [A-Z][A-Za-z ]+)", str(error))
     return next((group for group in found.groups() if group), line) if found else line[:200]

@@ -30,7 +30,7 @@ from vedette.adapters.durability.object_storage import ObjectStorage, StorageErr
 from vedette.adapters.exchange.link_store import LinkStore, Position
 
 DATABASE = "state.db"
-# How much longer than a copy of the alerts the pause after it is.
+# How many times longer the pause after a copy of the alerts is than the copy took.
 ALERTS_REST_FACTOR = 20.0
 # Small parts at the end of a growing file are merged when there are this many.
 MAX_SMALL_PARTS = 32
@@ -42,7 +42,7 @@ _KEY = re.compile(r"shard-(\d{4})/(\d{10})/(?!.*\.\.)")
 
 
 class UnsoundManifest(StorageError):
-    """Storage error: a manifest that no copy of this shard has."""
+    """Storage error: a manifest that no copy of this shard could have."""
 
 
 class Part(msgspec.Struct, array_like=True, frozen=True):
@@ -55,7 +55,7 @@ class Part(msgspec.Struct, array_like=True, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """What makes up a shard's copy: the stream of its state, the last transaction, and the parts of the archive.
 
-    ``format`` is that of the data folder, ``alerts`` the key of its new pages and alerts; empty if it has none.
+    ``format`` is the format of the data folder, and ``alerts`` the key of its new pages and alerts, or empty.
     """
 
     stream: str
@@ -65,12 +65,12 @@ class Manifest(msgspec.Struct, frozen=True):
     alerts: str = ""
 
     def list_keys(self) -> set[str]:
-        """List the objects that the copy needs beside the stream of its state."""
+        """List the objects that the copy needs in addition to the stream of its state."""
         return {part.key for parts in self.files.values() for part in parts} | {self.alerts}
 
 
 class ShardCopy:
-    """The copy of a running shard at the epoch of its owner; ``earlier`` is the epoch of the copy before, 0 if none."""
+    """The copy of a running shard at its owner's epoch; ``earlier`` is the epoch of the previous copy, or 0."""
 
     def __init__(self, url: str, folder: Path, shard: int, epoch: int, earlier: int) -> None:
         self._storage, self._folder, self._shard, self._epoch = ObjectStorage(url), folder.resolve(), shard, epoch
@@ -84,7 +84,7 @@ class ShardCopy:
         self._alerts: sqlite3.Connection | None = None
 
     def step(self) -> Mapping[int, Position]:
-        """Bring the copy up to date; return how far it has the links of other shards."""
+        """Bring the copy up to date; return up to which position it has the links of each other shard."""
         uri = f"{(self._folder / DATABASE).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
             positions, before = LinkStore(db).get_positions(), _read_lengths(db)
@@ -120,9 +120,10 @@ class ShardCopy:
             self._alerts.close()
 
     def _copy_alerts(self) -> str:
-        """Store new pages and alerts if they changed; return the key of the newest copy.
+        """Store new pages and alerts if they have changed; return the key of the newest copy.
 
-        It is copied whole, since several processes write and checkpoint it, and the less often the longer that takes.
+        The database is copied whole, because several processes write to it. The longer that takes, the less often it is
+        done.
         """
         path, began_s = self._folder / ALERTS_NAME, time.monotonic()
         if not path.exists() or began_s < self._alerts_next_s:
@@ -145,24 +146,24 @@ class ShardCopy:
         return key
 
     def _load_earlier(self, epoch: int) -> Manifest | None:
-        """Load an earlier manifest; without a sound one, everything is stored again."""
+        """Load an earlier manifest; without a valid one, everything is stored again."""
         with suppress(UnsoundManifest):
             return _load_manifest(self._storage, self._shard, epoch)
         return None
 
     def _begin(self, earlier: Manifest | None) -> Manifest:
-        """Begin a copy with the archive files of the one before that the folder has: they are not stored again."""
+        """Begin a copy with the previous copy's archive files that are in the folder: they are not stored again."""
         files = earlier.files if earlier is not None else {}
         kept = {file: parts for file, parts in files.items() if self._has(file, parts)}
         return Manifest(f"state-{secrets.token_hex(4)}", files=kept)
 
     def _has(self, file: str, parts: list[Part]) -> bool:
-        """Check whether the data folder has a file that is in storage; its bytes are then those that were stored."""
+        """Check whether the data folder has a stored file; if it does, its bytes are the same."""
         path = locate_archive(self._folder / "warc", file)
         return path.exists() and path.stat().st_size >= sum(part.length for part in parts)
 
     def _upload(self, file: str, parts: list[Part], length: int, *, is_growing: bool) -> list[Part]:
-        """Store the new bytes of an archive file; merge small parts, and all of a file that is complete."""
+        """Store the new bytes of an archive file; merge small parts, and merge all parts once the file is complete."""
         stored = sum(part.length for part in parts)
         if length <= stored and (is_growing or len(parts) <= 1):
             return parts
@@ -173,12 +174,12 @@ class ShardCopy:
         try:
             self._storage.put_range(key, locate_archive(self._folder / "warc", file), start, end)
         except FileNotFoundError:
-            raise StorageError(f"{file} was deleted while being copied: trying again") from None
+            raise StorageError(f"{file} was deleted while it was being copied: trying again") from None
         return [*parts[:kept], Part(key, end - start)]
 
 
 def restore_copy(url: str, shard: int, epoch: int, folder: Path) -> None:
-    """Restore the copy of a shard at an epoch into a new folder, complete or not at all."""
+    """Restore the copy of a shard at an epoch to a new folder, either completely or not at all."""
     storage = ObjectStorage(url)
     manifest = _load_manifest(storage, shard, epoch)
     if manifest is None:
@@ -195,7 +196,7 @@ def restore_copy(url: str, shard: int, epoch: int, folder: Path) -> None:
             for part in parts:
                 storage.append_to(path, part.key, part.length)
         if path.stat().st_size != sum(part.length for part in parts):
-            raise StorageError(f"{url} has only part of {file} for shard {shard}: restore the storage from a backup")
+            raise StorageError(f"{url} only has part of {file} for shard {shard}: restore the storage from a backup")
     if manifest.alerts:
         alerts = storage.get(manifest.alerts)
         if alerts is None:
@@ -205,7 +206,7 @@ def restore_copy(url: str, shard: int, epoch: int, folder: Path) -> None:
 
 
 def _choose_kept(parts: list[Part]) -> int:
-    """Return how many parts to keep when bytes are added: all, or all but the small ones at the end if there are many.
+    """Return how many parts to keep when bytes are added: all, or all except the small ones at the end.
 
     >>> large, small = Part("a", 9 << 20), Part("b", 10)
     >>> _choose_kept([large, *[small] * 31]), _choose_kept([large, *[small] * 32])
@@ -233,7 +234,7 @@ def _load_manifest(storage: ObjectStorage, shard: int, epoch: int) -> Manifest |
 
 
 def _is_sound(manifest: Manifest, shard: int) -> bool:
-    """Check that a manifest names only what copies of this shard have: it may come from someone else."""
+    """Check that a manifest only names objects that copies of this shard have: someone else may have written it."""
     parts = [part for parts in manifest.files.values() for part in parts]
     return (
         _STREAM.fullmatch(manifest.stream) is not None
@@ -249,7 +250,7 @@ def _parse_shard(key: str) -> int | None:
 
 
 def _parse_epoch(key: str) -> int:
-    """Return the epoch that an object belongs to; 0 if it is not one of a copy.
+    """Return the epoch that an object belongs to, or 0 if it is not part of a copy.
 
     >>> _parse_epoch("shard-0003/0000000007/manifest"), _parse_epoch("shard-0003/notes"), _parse_epoch("../secret")
     (7, 0, 0)

@@ -1,1 +1,1 @@
-"""Exchange of links between the shards of a cluster: the outbox of a shard, and the mailbox that all of them share."""
+"""Exchange of links between the shards of a cluster: each shard has an outbox, and all of them share a mailbox."""

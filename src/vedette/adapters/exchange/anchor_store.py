@@ -1,7 +1,7 @@
 """Anchor store of a shard in ``state.db``: the anchor texts of links that other shards have sent.
 
-The coordinator adds them in the transaction that admits the links, so each one counts once. The indexer follows them by
-their number, which each change raises, and counts them like the links of the shard's own pages.
+The coordinator adds them in the transaction that admits the links, so each one counts once. Each change gets a higher
+number. The indexer reads changes by number, and counts the texts like links from the shard's own pages.
 """
 
 import sqlite3
@@ -32,7 +32,7 @@ ON CONFLICT DO UPDATE SET times = times + 1, number = excluded.number WHERE NOT 
 
 
 class ForeignAnchor(NamedTuple):
-    """How many pages of other shards call a URL, given by its fingerprint, by a text."""
+    """How many pages of other shards link to a URL, given by its fingerprint, with this text."""
 
     number: int
     target: int
@@ -47,7 +47,7 @@ class AnchorStore:
         self._db = db
 
     def add(self, links: Iterable[tuple[str, str, bool]]) -> None:
-        """Add links: URL, text, and whether the page was counted before, in the open transaction."""
+        """Add links in the open transaction: URL, text, and whether the page was counted before."""
         (last,) = self._db.execute("SELECT coalesce(max(number), 0) FROM foreign_anchor").fetchone()
         rows = [
             (fingerprint(url), text[:MAX_TEXT_LENGTH], partition_of(origin_of(url).host), last + place, again)
@@ -57,7 +57,7 @@ class AnchorStore:
 
 
 def read_anchors_after(folder: Path, number: int, most: int) -> list[ForeignAnchor]:
-    """Read the next changes after a number, in order; none in a folder without them."""
+    """Read the next changes after a number, in order; a folder without anchors has none."""
     sql = "SELECT number, target, text, times FROM foreign_anchor WHERE number > ? ORDER BY number LIMIT ?"
     with read_state(folder) as db:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'foreign_anchor'").fetchone():

@@ -1,10 +1,9 @@
 """Daily limit of a cluster: how many requests each shard may still send today to an address or a domain.
 
-A shard reserves requests in PostgreSQL before it sends them, some at a time, and counts those that it sends in its own
-``requests.db``. So all shards together never exceed the limit, and a count survives the loss of a machine: what was
-reserved there counts as sent. A shard that passes its turn at an address on gives back what it did not use.
-
-The fetchers note what is missing, and the exchanger of the shard reserves it: until then, the host waits a moment.
+A shard reserves requests in PostgreSQL in batches before it sends them, and counts sent requests in its own
+``requests.db``. So all shards together never exceed the limit, even if a machine is lost: its reserved requests count
+as sent. A shard that passes on an address returns the requests that it did not use. If a fetcher has no reserved
+requests left for a host, the host waits until the shard's exchanger has reserved more.
 """
 
 import sqlite3
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-# Reserved at a time, as a part of the limit; more are reserved when half of that is left.
+# A reservation is the limit divided by this; the next one is made when half of it is left.
 CHUNKS = 50
 RETRY_WALL_S = 0.4
 _SCHEMA = """
@@ -55,7 +54,7 @@ class AwaitedReservation(NamedTuple):
 
 
 class SharedRequestBudget(RequestBudget):
-    """The daily requests of a shard's fetchers, at most those that it has reserved; ``limit`` is the cluster's."""
+    """The requests per day that a shard's fetchers may send: at most those reserved. ``limit`` is the cluster's."""
 
     def __init__(self, folder: Path, limit: int, speed: float = 1.0) -> None:
         super().__init__(folder, limit)
@@ -65,22 +64,22 @@ class SharedRequestBudget(RequestBudget):
             db.execute(_WANTED)
 
     def list_wanted(self) -> list[Key]:
-        """List the addresses and domains for which more requests are to be reserved."""
+        """List the addresses and domains for which more requests should be reserved."""
         return [(kind, name) for kind, name in self._query("SELECT kind, name FROM reserved WHERE is_wanted")]
 
     def list_unknown(self, keys: Iterable[Key]) -> list[Key]:
-        """List those of these addresses and domains for which nothing was reserved today."""
+        """List those of the given addresses and domains for which nothing was reserved today."""
         sql = "SELECT 1 FROM reserved WHERE kind = ? AND name = ?"
         return [key for key in keys if not self._query(sql, *key)]
 
     def add_reserved(self, reserved: Mapping[Key, int], day: int) -> None:
-        """Add requests that were reserved on a day; none means that the cluster has used up the limit."""
+        """Add requests reserved on a day; 0 means that the cluster has used up the limit."""
         with self._transaction() as db:
             if db.execute("SELECT day FROM today").fetchone() == (day,):
                 db.executemany(_ADD, [(*key, number, number == 0) for key, number in reserved.items()])
 
     def take_unused(self, addresses: Collection[str]) -> dict[Key, int]:
-        """Take back what was reserved for addresses and not used, to give it to other shards."""
+        """Take back unused reserved requests for addresses, to give them to other shards."""
         unused: dict[Key, int] = {}
         with self._transaction() as db:
             for address in addresses:
@@ -108,7 +107,7 @@ class SharedRequestBudget(RequestBudget):
 
 
 def reserve_requests(connection: "Connection", day: int, keys: Collection[Key], limit: int) -> dict[Key, int]:
-    """Reserve some requests to each of these addresses and domains; return how many there were.
+    """Reserve some requests for each of these addresses and domains; return how many were granted.
 
     The transaction must begin with ``fence``.
     """
@@ -135,7 +134,7 @@ def reserve_requests(connection: "Connection", day: int, keys: Collection[Key], 
 
 
 def return_requests(connection: "Connection", day: int, unused: Mapping[Key, int]) -> None:
-    """Give back requests that were reserved today and not sent."""
+    """Return requests that were reserved today and not sent."""
     rows = [(number, day, *key) for key, number in sorted(unused.items()) if number > 0]
     sql = "UPDATE vedette.daily_requests SET reserved = reserved - %s WHERE day = %s AND kind = %s AND name = %s"
     with connection.cursor() as cursor:
@@ -143,7 +142,7 @@ def return_requests(connection: "Connection", day: int, unused: Mapping[Key, int
 
 
 def drop_old_days(connection: "Connection", day: int) -> None:
-    """Delete what was reserved on days that are over."""
+    """Delete reservations of past days."""
     connection.execute("DELETE FROM vedette.daily_requests WHERE day < %s", (day - 2,))
 
 

@@ -1,9 +1,9 @@
-"""Link store of a shard in ``state.db``: links for other shards, and how far links of each shard were applied.
+"""Link store of a shard in ``state.db``: an outbox of links for other shards, and the position in each shard's links.
 
-Links are put into the outbox in the transaction that saves their page, and leave it after the mailbox has them. A row
-is identified by (shard, epoch, sequence): a row that a power cut lost never shares its name with a later one. The owner
-applies the rows of a shard in this order, and saves its position in the transaction that applies them. So a link
-is applied exactly once, whatever is sent again.
+Links are put into the outbox in the transaction that saves their page, and removed after the mailbox has them. A row is
+identified by (shard, epoch, sequence), so a later row never has the same key as one that was lost in a power failure.
+The owner applies the rows of a shard in this order, and saves its position in the transaction that applies them. So
+each link is applied exactly once, even if it is sent again.
 """
 
 import sqlite3
@@ -64,9 +64,9 @@ def read_outbox(db: sqlite3.Connection, after: tuple[int, int], most: int) -> li
 
 
 def copy_exchange(source: Path, target: Path, partitions: range, *, is_successor: bool) -> None:
-    """Copy what other shards have sent for some partitions, from a folder that is not in use into a new one.
+    """Copy what other shards have sent for some partitions from an unused folder to a new one.
 
-    The successor of a shard also gets its outbox, and how far the links of other shards were applied.
+    The successor of a shard also gets its outbox and its positions in the links of other shards.
     """
     with closing(sqlite3.connect(target / "state.db", isolation_level=None, uri=True)) as db:
         create_exchange_tables(db)
@@ -80,31 +80,31 @@ def copy_exchange(source: Path, target: Path, partitions: range, *, is_successor
 
 
 class LinkStore:
-    """Outbox and positions of one shard; what it puts into the outbox carries its epoch."""
+    """Outbox and positions of one shard; rows in the outbox carry its epoch."""
 
     def __init__(self, db: sqlite3.Connection, epoch: int = 0) -> None:
         self._db, self._epoch = db, epoch
 
     def put_links(self, links: Mapping[int, Sequence[ForeignLinks]]) -> None:
-        """Put links into the outbox, one row for each shard."""
+        """Put links into the outbox, one row per shard."""
         rows = [(self._epoch, target, msgspec.msgpack.encode(groups)) for target, groups in links.items()]
         self._db.executemany("INSERT INTO outbox (epoch, target, links) VALUES (?, ?, ?)", rows)
 
     def drop_sent(self, last: tuple[int, int]) -> None:
-        """Drop the rows of the outbox up to an (epoch, sequence), which the mailbox has."""
+        """Delete the rows of the outbox up to an (epoch, sequence), because the mailbox has them."""
         self._db.execute("DELETE FROM outbox WHERE (epoch, sequence) <= (?, ?)", last)
 
     def get_positions(self) -> dict[int, Position]:
-        """Return the last row of each shard that was applied."""
+        """Return the last applied row of each shard."""
         rows = self._db.execute("SELECT source, epoch, sequence FROM inbox_position")
         return {source: (epoch, sequence) for source, epoch, sequence in rows}
 
     def apply_once(
         self, source: int, rows: Sequence[tuple[int, int, bytes]], apply: Callable[[Sequence[ForeignLinks]], object]
     ) -> int:
-        """Apply the rows (epoch, sequence, links) of a shard that were not applied yet.
+        """Apply those rows (epoch, sequence, links) of a shard that were not applied yet.
 
-        Rows that cannot be read are passed over, since they would come again forever; return their number.
+        Unreadable rows are skipped, because they would never become readable; return their number.
         """
         position = self.get_positions().get(source, (0, 0))
         new = [row for row in rows if row[:2] > position]
@@ -118,7 +118,7 @@ class LinkStore:
 
 
 def decode_links(packed: bytes) -> tuple[ForeignLinks, ...] | None:
-    """Decode a row of links; None if it is not one that a shard of this version sends."""
+    """Decode a row of links; None if no shard of this version could have sent it."""
     try:
         links = _decode(packed)
         for one in links:

@@ -1,10 +1,9 @@
-"""Mailbox of a cluster in PostgreSQL: links between shards, and turns at addresses that several shards request.
+"""Mailbox of a cluster in PostgreSQL: links between shards, and claims of addresses that several shards request.
 
 A shard calls it at its epoch, in a transaction that begins with ``fence``. Applied batches are kept until the shard's
-copy has their links, or, without object storage, for a while: an owner that lost its last moments applies them again.
-
-An address belongs to the shard that claimed it first, as long as that shard's lease lasts, or until it frees the
-address because another one waits. Claims need no renewal, so an address of one shard alone costs one row.
+copy contains their links or, without object storage, for a while: an owner that lost its last changes applies them
+again. An address belongs to the shard that claimed it first, until that shard's lease ends, or until it releases the
+address for a waiting shard. Claims are not renewed, so an address that only one shard uses costs only one row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,7 @@ MAX_BATCH_BYTES = 64 << 20  # of all that is fetched at once, too
 
 
 class Batch(NamedTuple):
-    """A row of links for a shard, as it waits in the mailbox."""
+    """A row of links for a shard, as stored in the mailbox."""
 
     source: int
     epoch: int
@@ -31,7 +30,7 @@ class Batch(NamedTuple):
 
 
 def send_links(connection: "Connection", source: int, rows: Sequence[OutboxRow]) -> None:
-    """Send links to their shards; rows that were sent before are ignored."""
+    """Send links to their shards; rows that were already sent are ignored."""
     if not rows:
         return
     sql = "INSERT INTO vedette.link_batch VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
@@ -41,7 +40,7 @@ def send_links(connection: "Connection", source: int, rows: Sequence[OutboxRow])
 
 
 def fetch_links(connection: "Connection", target: int, most: int) -> list[Batch]:
-    """Return the first links that wait for a shard, by source in order; a batch that is too large comes empty."""
+    """Return the first links that wait for a shard, by source in order; a batch that is too large is returned empty."""
     sql = """
         WITH first AS (
             SELECT source, epoch, sequence, links, octet_length(links) AS size FROM vedette.link_batch
@@ -72,7 +71,7 @@ def drop_old_links(connection: "Connection", target: int) -> None:
 
 
 def drop_copied_links(connection: "Connection", target: int, positions: Mapping[int, Position]) -> None:
-    """Delete the links that a shard's copy has: those of each source up to a position."""
+    """Delete links that a shard's copy contains: those of each source up to a position."""
     sql = """
         DELETE FROM vedette.link_batch
         USING unnest(%s::int[], %s::bigint[], %s::bigint[]) AS had (source, epoch, sequence)
@@ -84,7 +83,7 @@ def drop_copied_links(connection: "Connection", target: int, positions: Mapping[
 
 
 def reopen_links(connection: "Connection", target: int, positions: Mapping[int, Position]) -> None:
-    """Have links sent again that a shard does not have, although it acknowledged them: its machine lost power."""
+    """Send links again that a shard acknowledged but no longer has, because its machine lost power."""
     sql = "SELECT DISTINCT source FROM vedette.link_batch WHERE target = %s AND applied IS NOT NULL"
     for (source,) in connection.execute(sql, (target,)).fetchall():
         position = positions.get(source, (0, 0))
@@ -108,9 +107,10 @@ def list_unapplied_links(connection: "Connection", target: int, positions: Mappi
 def claim_addresses(
     connection: "Connection", shard: int, epoch: int, addresses: Sequence[str], delay_s: float
 ) -> list[tuple[str, float]]:
-    """Claim addresses for a shard; return those that it got, each with the seconds until it may be requested.
+    """Claim addresses for a shard; return those that it got, each with the seconds until its first request.
 
-    The shard waits for the others, and no longer for those that it does not name. First come, first served.
+    The shard waits for the other addresses in the list, first come, first served, and no longer for any that it leaves
+    out.
     """
     drop = "DELETE FROM vedette.address_wait WHERE shard = %s AND NOT address = ANY(%s)"
     connection.execute(drop, (shard, list(addresses)))
@@ -147,7 +147,7 @@ def claim_addresses(
 
 
 def free_addresses(connection: "Connection", shard: int, epoch: int, addresses: Sequence[str], delay_s: float) -> None:
-    """Free addresses for other shards, after the pause that every request to an address is followed by."""
+    """Release addresses for other shards, after the pause that follows every request to an address."""
     sql = """
         WITH mine AS (
             SELECT address FROM vedette.address WHERE shard = %s AND epoch = %s AND address = ANY(%s)
@@ -159,7 +159,7 @@ def free_addresses(connection: "Connection", shard: int, epoch: int, addresses: 
 
 
 def list_contested(connection: "Connection", shard: int, epoch: int) -> list[str]:
-    """List the addresses of a shard that another one waits for."""
+    """List a shard's addresses that another shard is waiting for."""
     sql = """
         SELECT DISTINCT address FROM vedette.address JOIN vedette.address_wait AS other USING (address)
         JOIN vedette.lease ON lease.shard = other.shard

@@ -1,4 +1,4 @@
-"""Exchange of rank blocks through PostgreSQL: each shard keeps its newest one there, and reads those of the others."""
+"""Exchange of rank blocks through PostgreSQL: each shard writes its newest block, and reads those of the others."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-# A block that is larger stays where it is: beyond about eight million pages in a shard.
+# A larger block is not sent: this is a shard with more than about eight million pages.
 MAX_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 20
 
@@ -22,12 +22,12 @@ def send_block(connection: "Connection", shard: int, version: int, packed: bytes
 
 
 def list_versions(connection: "Connection", shard: int) -> Mapping[int, int]:
-    """List which version of its block each other shard has sent."""
+    """List the version of the block that each other shard has sent."""
     sql = "SELECT shard, max(version) FROM vedette.rank_block WHERE part = 0 AND shard <> %s GROUP BY shard"
     return dict(connection.execute(sql, (shard,)).fetchall())
 
 
 def fetch_block(connection: "Connection", shard: int) -> bytes:
-    """Fetch the block of a shard; the transaction must read one snapshot."""
+    """Load the block of a shard; the transaction must read from a single snapshot."""
     rows = connection.execute("SELECT data FROM vedette.rank_block WHERE shard = %s ORDER BY part", (shard,))
     return b"".join(data for (data,) in rows)

@@ -1,1 +1,1 @@
-"""Storage of remote observers: who they are, errands and their outcomes at home, and the spool at an observer."""
+"""Storage of remote observers: their names and hosts, errands and outcomes at home, and the spool of an observer."""

@@ -1,7 +1,7 @@
-"""Watch a document root at the source: which of its files are new or have changed, as URLs of the site.
+"""Watch a document root at the source: list new, changed and deleted files as URLs of the site.
 
-Files are compared by time and size every few seconds. A notification service of the kernel would be quicker, but it
-needs a handle for each folder, and loses events when its queue is full. What changes while the observer does not run is
+Files are compared by time and size every few seconds. A notification service of the kernel would be faster, but it
+needs a handle per folder and loses events when its queue is full. Changes made while the observer is not running are
 found by home's own fetches.
 """
 
@@ -17,7 +17,7 @@ INDEX_NAMES = frozenset({"index.html", "index.htm"})
 
 
 class DocumentRoot:
-    """The files below a folder, which a site serves below a URL."""
+    """The files in a folder that a site serves under a URL."""
 
     def __init__(self, folder: Path, url: str) -> None:
         if not folder.is_dir():
@@ -48,14 +48,14 @@ class DocumentRoot:
                 yield os.path.relpath(path, self._folder), (found.st_mtime_ns, found.st_size)
 
     def _to_url(self, path: str) -> str:
-        """Return the URL of a file; an index file is its folder."""
+        """Return the URL of a file; an index file has the URL of its folder."""
         folder, _, name = path.rpartition("/")
         shown = (f"{folder}/" if folder else "") if name in INDEX_NAMES else path
         return self._url + quote(shown)
 
 
 def parse_watch(text: str) -> DocumentRoot:
-    """Parse what ``--watch`` names: a folder and the URL under which the site serves it."""
+    """Parse a value of ``--watch``: a folder, and the URL under which the site serves it."""
     folder, equals, url = text.partition("=")
     if not equals or not url.startswith(("http://", "https://")):
         raise UsageError(f'--watch "{text}": use FOLDER=URL, such as /var/www/html=https://www.example.org/')

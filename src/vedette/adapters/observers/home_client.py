@@ -1,4 +1,4 @@
-"""The observer's client for home: one exchange at a time, in a thread of its own, so that no request waits for home."""
+"""The observer's client for home: one exchange at a time, in a separate thread, so that no request waits for home."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -18,7 +18,7 @@ MAX_WORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class HomeReply:
-    """The reply of home: status 0 and words if there was none; how long it took, and how many bytes went both ways."""
+    """The reply of home: status 0 and a message if there was none, the duration, and the bytes in both directions."""
 
     status: int
     body: bytes = b""
@@ -46,7 +46,7 @@ class HomeClient:
         Thread(target=self._run, args=(body, signature), name="home", daemon=True).start()
 
     def take(self) -> HomeReply | None:
-        """Take the reply, if it came."""
+        """Return the reply if it has arrived."""
         if self._replies.empty():
             return None
         self.is_busy = False
@@ -64,7 +64,10 @@ class HomeClient:
         )
 
     def _post(self, body: bytes, signature: str) -> HomeReply:
-        """Post a report over the kept connection; redirects are not followed, since they are not signed."""
+        """Post a report over a persistent connection.
+
+        Redirects are not followed, because they are not signed.
+        """
         if self._curl is None:
             limits = Limits(CONNECT_TIMEOUT_S, TIMEOUT_S)
             self._curl = create_handle(limits, ConnectionSettings(), self._roots)

@@ -1,7 +1,7 @@
-"""Observer store ``observers.db``: errands that home gave to observers, their outcomes, and what the links cost.
+"""Observer store ``observers.db``: errands that home gave to observers, their outcomes, and the costs of links.
 
-Written by the observer hub alone. An errand is known by its URL until the coordinator has its outcome, so a hub that
-was killed neither has a page fetched twice nor loses what was fetched.
+Only the observer hub writes to it. An errand is identified by its URL until the coordinator has its outcome, so if the
+hub is killed, no page is fetched twice, and no outcome is lost.
 """
 
 import sqlite3
@@ -48,7 +48,7 @@ _OBSERVED = "INSERT OR REPLACE INTO observed VALUES (?, ?, ?)"
 
 
 class ErrandRow(NamedTuple):
-    """A stored errand: who has it (empty if it waits), under which epoch, and its outcome once there is one."""
+    """A stored errand: its observer (empty if it is waiting), its epoch, and its outcome if there is one."""
 
     number: int
     url: str
@@ -59,7 +59,7 @@ class ErrandRow(NamedTuple):
 
 
 class ContactRow(NamedTuple):
-    """The last report of an observer: its number and time, until when its lease runs, and what was measured."""
+    """The last report of an observer: its number and time, the end of its lease, and the measurements."""
 
     observer: str
     sequence: int = 0
@@ -74,11 +74,11 @@ class ObserverStore(SqliteStore):
     FILE = OBSERVERS_FILE
 
     def open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a transaction for what must be durable together, such as a report and its answer."""
+        """Open a transaction for changes that must be saved together, such as a report and the reply to it."""
         return self._transaction()
 
     def add_errands(self, errands: Sequence[tuple[str, str]]) -> None:
-        """Add errands, as URL and host; known ones stay as they are."""
+        """Add errands, as URL and host; existing ones are not changed."""
         self._db.executemany(_ADD, errands)
 
     def find_errands(self, urls: Sequence[str]) -> Iterator[ErrandRow]:
@@ -91,7 +91,7 @@ class ObserverStore(SqliteStore):
         return next(self._load("WHERE number = ?", number), None)
 
     def list_answered(self) -> list[ErrandRow]:
-        """List the errands whose outcome the coordinator may not have."""
+        """List the errands whose outcomes the coordinator may not have."""
         return list(self._load("WHERE outcome IS NOT NULL"))
 
     def list_waiting(self, host: str, most: int) -> list[ErrandRow]:
@@ -99,16 +99,16 @@ class ObserverStore(SqliteStore):
         return list(self._load("WHERE host = ? AND observer = '' ORDER BY number LIMIT ?", host, most))
 
     def list_out(self, observer: str) -> list[ErrandRow]:
-        """List the errands that an observer has."""
+        """List an observer's errands."""
         return list(self._load("WHERE observer = ? AND outcome IS NULL", observer))
 
     def give(self, numbers: Sequence[int], observer: str, epoch: int) -> None:
-        """Give errands to an observer under the epoch of their host; an empty name takes them back."""
+        """Give errands to an observer under their host's epoch; an empty name takes them back."""
         sql = "UPDATE errand SET observer = ?, epoch = ? WHERE number = ? AND outcome IS NULL"
         self._db.executemany(sql, [(observer, epoch, number) for number in numbers])
 
     def free_stale(self, host: str, epoch: int) -> None:
-        """Free the errands of a host that someone had under an earlier assignment."""
+        """Free the errands of a host that were given out under an earlier assignment."""
         sql = "UPDATE errand SET observer = '', epoch = 0 WHERE host = ? AND outcome IS NULL AND epoch NOT IN (0, ?)"
         self._db.execute(sql, (host, epoch))
 
@@ -118,7 +118,7 @@ class ObserverStore(SqliteStore):
         self._db.execute(_OBSERVED, (outcome.url, observer, now_s))
 
     def delete_errands(self, urls: Sequence[str]) -> None:
-        """Delete errands that the coordinator has the outcome of, or has taken back."""
+        """Delete errands whose outcomes the coordinator has, or that it has taken back."""
         self._db.executemany("DELETE FROM errand WHERE url = ?", [(url,) for url in urls])
 
     def get_contact(self, observer: str) -> ContactRow:
@@ -131,7 +131,7 @@ class ObserverStore(SqliteStore):
         self._db.execute("INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?, ?)", row)
 
     def take_observed(self, observer: str, most: int) -> list[str]:
-        """Take URLs that an observer reported, so that they are fetched again."""
+        """Take URLs that an observer reported, so that they can be fetched again."""
         sql = "SELECT url FROM observed WHERE observer = ? LIMIT ?"
         urls = [url for (url,) in self._query(sql, observer, most)]
         self._db.executemany("DELETE FROM observed WHERE url = ?", [(url,) for url in urls])
@@ -144,5 +144,5 @@ class ObserverStore(SqliteStore):
 
 
 def read_contacts(folder: Path) -> dict[str, ContactRow]:
-    """Read the last contacts of all observers while the hub writes, by name."""
+    """Read the last contacts of all observers by name, while the hub may be writing."""
     return {row[0]: ContactRow(*row) for row in OBSERVERS_FILE.query(folder, "SELECT * FROM contact")}

@@ -1,7 +1,7 @@
 """The observers and their hosts, in ``state.db``: written by the coordinator, read by the observer hub.
 
-Its tables are created if missing, so no folder needs another format. The caller commits. No key is stored: it is
-derived from the folder's secret, the name and the generation.
+Missing tables are created, so the folder's format does not change. The caller commits. Keys are not stored: they are
+derived from the folder's secret, the observer's name and its generation.
 """
 
 import json
@@ -47,7 +47,7 @@ class ObserverRow(NamedTuple):
 
 
 class ObservedHostRow(NamedTuple):
-    """A host that an observer observes: since when, why, and who gets it next (None if it stays, empty for home)."""
+    """A host of an observer: since when, why, and who gets it next (None if it stays, empty for home)."""
 
     host: str
     observer: str
@@ -59,7 +59,7 @@ class ObservedHostRow(NamedTuple):
 
 
 def create_observer_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of observers that are missing."""
+    """Create missing tables of observers."""
     execute_schemas(connection, _SCHEMA)
 
 
@@ -70,7 +70,7 @@ class ObserverRegistry:
         self._db = connection
 
     def has_tables(self) -> bool:
-        """Check whether ``state.db`` has the tables; an older one has none before a coordinator opens it."""
+        """Check whether ``state.db`` has the tables; an older one gets them when a coordinator opens it."""
         return bool(self._db.execute(_HAS_TABLES).fetchone()[0] == 2)
 
     def list_observers(self) -> list[ObserverRow]:
@@ -79,27 +79,27 @@ class ObserverRegistry:
         return [ObserverRow(name, number, tuple(json.loads(sites)), *rest) for name, number, sites, *rest in rows]
 
     def find_observer(self, name: str) -> ObserverRow | None:
-        """Find an observer that was not revoked."""
+        """Find an observer that has not been revoked."""
         return next((row for row in self.list_observers() if row.name == name and row.revoked_s is None), None)
 
     def save_observer(self, row: ObserverRow) -> None:
-        """Save an observer, new or changed."""
+        """Save a new or changed observer."""
         values = row._replace(secret_sites=json.dumps(row.secret_sites))  # type: ignore[arg-type]  # as stored
         self._db.execute("INSERT OR REPLACE INTO observer VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def list_hosts(self) -> list[ObservedHostRow]:
-        """List the hosts that observers observe, by name."""
+        """List the hosts of observers, sorted by name."""
         rows = self._db.execute("SELECT * FROM observed_host ORDER BY host") if self.has_tables() else ()
         return [ObservedHostRow(*row)._replace(by_hand=bool(row[5])) for row in rows]
 
     def find_host(self, host: str) -> ObservedHostRow | None:
-        """Find which observer observes a host, if any."""
+        """Find the observer of a host, if it has one."""
         return next((row for row in self.list_hosts() if row.host == host), None)
 
     def assign(self, hosts: Sequence[str], observer: str, now_s: float, why: str, *, by_hand: bool) -> None:
         """Assign hosts to an observer, or back to home (empty).
 
-        A host that another observes is handed over once that one has let go of it.
+        A host of another observer is handed over once that observer has released it.
         """
         known = {row.host: row for row in self.list_hosts()}
         for host in hosts:
@@ -112,7 +112,7 @@ class ObserverRegistry:
                 self._save(row._replace(next=observer, why=why, by_hand=by_hand))
 
     def release(self, hosts: Iterable[str], now_s: float) -> None:
-        """Hand over hosts that their observer has let go of."""
+        """Hand over hosts that their observer has released."""
         known = {row.host: row for row in self.list_hosts()}
         for row in (known[host] for host in hosts if host in known and known[host].next is not None):
             if row.next and self.find_observer(row.next) is not None:
@@ -121,7 +121,7 @@ class ObserverRegistry:
                 self._db.execute("DELETE FROM observed_host WHERE host = ?", (row.host,))
 
     def drop_hosts(self, observer: str) -> list[str]:
-        """Take all hosts from an observer at once, which is not waited for; return them."""
+        """Take all hosts away from an observer immediately, and return them."""
         rows = self._db.execute("DELETE FROM observed_host WHERE observer = ? RETURNING host", (observer,))
         return sorted(host for (host,) in rows)
 

@@ -1,9 +1,9 @@
 """Spool of an observer, ``spool.db``: errands from home, observations until home has them, and last bodies of pages.
 
 Everything that must survive ``kill -9`` is here. An errand is marked before its request is sent. If the observer is
-killed before the response is stored, it is reported as a failure rather than requested again: home decides about that.
-Bodies are kept up to a limit, the least recently used are dropped first; unreported observations are never dropped, so
-above the limit no requests are sent.
+killed before the response is stored, the errand is reported as failed rather than requested again, so that home can
+decide. Bodies are kept up to a limit, and the least recently used ones are dropped first. Unreported observations are
+never dropped, so no requests are sent above the limit.
 """
 
 from collections.abc import Sequence
@@ -55,11 +55,11 @@ class Spool(SqliteStore):
         self.unreported_bytes, self._copy_bytes = self._query(_SIZES)[0]
 
     def get_value(self, name: str) -> str:
-        """Return a named value of the spool; empty if there is none."""
+        """Return a named value, or an empty string if there is none."""
         return next((str(value) for (value,) in self._query("SELECT value FROM value WHERE name = ?", name)), "")
 
     def set_value(self, name: str, value: str) -> None:
-        """Set a named value of the spool."""
+        """Set a named value."""
         with self._transaction() as db:
             db.execute("INSERT OR REPLACE INTO value VALUES (?, ?)", (name, value))
 
@@ -75,17 +75,17 @@ class Spool(SqliteStore):
             db.execute("UPDATE errand SET is_sent = 1 WHERE number = ?", (number,))
 
     def load_errands(self) -> list[tuple[Errand, float, bool]]:
-        """Load all errands: each with the time until which it may be sent, and whether it was."""
+        """Load all errands: each with the time until which it may be sent, and whether it was sent."""
         rows = self._query("SELECT errand, until_s, is_sent FROM errand ORDER BY number")
         return [(decode(Errand, data), until_s, bool(sent)) for data, until_s, sent in rows]
 
     def delete_errands(self, numbers: Sequence[int]) -> None:
-        """Delete errands that were given back."""
+        """Delete errands that were returned."""
         with self._transaction() as db:
             db.executemany("DELETE FROM errand WHERE number = ?", [(number,) for number in numbers])
 
     def save_observation(self, observation: Observation, body: bytes | None, now_s: float, copy_bytes: int) -> None:
-        """Save the outcome of an errand, and the body as the last copy of its page, within the limit for copies."""
+        """Save the outcome of an errand, and its body as the last copy of the page, within the limit for copies."""
         data = encode(observation)
         with self._transaction() as db:
             db.execute("DELETE FROM errand WHERE number = ?", (observation.number,))
@@ -115,7 +115,7 @@ class Spool(SqliteStore):
         self.unreported_bytes = self._query(_SIZES)[0][0]
 
     def find_copy(self, url: str, digest: str) -> bytes | None:
-        """Find the last body of a page, if it is the one with this digest."""
+        """Find the last body of a page, if it has this digest."""
         rows = self._query("SELECT body FROM copy WHERE url = ? AND digest = ?", url, digest)
         return rows[0][0] if rows else None
 

@@ -1,7 +1,7 @@
 """Messages between observer and home on the wire: MessagePack, signed with the observer's key (HMAC-SHA256).
 
-The key is derived from the data folder's secret, so that none is stored. The direction is signed, too: an answer cannot
-be sent back as a report.
+The key is derived from the data folder's secret, so keys are not stored. The signature includes the direction, so a
+reply cannot be sent back as a report.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def encode(message: tuple[object, ...]) -> bytes:
-    """Encode a message between observer and home, or a part of one."""
+    """Encode a message between observer and home, or part of one."""
     return _encode(message)
 
 
 def decode(kind: type[Kind], data: bytes) -> Kind:
-    """Decode a message between observer and home; raise ``ValueError`` for bytes that are none.
+    """Decode a message between observer and home; raise ``ValueError`` if the bytes are not one.
 
     >>> from vedette.engine.observers.messages import HostPace
     >>> decode(HostPace, encode(HostPace("a.test", 1, 2.5, 0, "")))
@@ -32,7 +32,10 @@ def decode(kind: type[Kind], data: bytes) -> Kind:
 
 
 def derive_key(secret: bytes, name: str, generation: int) -> bytes:
-    """Derive the key of an observer from the data folder's secret: none is stored, and each enrolment has its own.
+    """Derive the key of an observer from the data folder's secret, so that it need not be stored.
+
+    Each enrollment has its own key.
+
 
     >>> derive_key(b"secret", "tokyo", 1) == derive_key(b"secret", "tokyo", 2)
     False
@@ -41,7 +44,7 @@ def derive_key(secret: bytes, name: str, generation: int) -> bytes:
 
 
 def sign(key: bytes, direction: Literal["report", "orders"], name: str, body: bytes) -> str:
-    """Sign a message of, or to, an observer.
+    """Sign a message from or to an observer.
 
     >>> sign(b"key", "report", "tokyo", b"body") == sign(b"key", "orders", "tokyo", b"body")
     False
@@ -50,5 +53,5 @@ def sign(key: bytes, direction: Literal["report", "orders"], name: str, body: by
 
 
 def is_signed(key: bytes, direction: Literal["report", "orders"], name: str, body: bytes, signature: str) -> bool:
-    """Check the signature of a message of, or to, an observer, in constant time."""
+    """Check the signature of a message from or to an observer, in constant time."""
     return hmac.compare_digest(sign(key, direction, name, body).encode(), signature.encode("utf-8", "replace"))

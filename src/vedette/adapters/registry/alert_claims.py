@@ -1,4 +1,4 @@
-"""Which shard sends an alert about a page, so that a page that moved or was found twice is sent once."""
+"""Claims of alerts by shards: an alert about a page is sent once, even if the page moves or is found by two shards."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ AlertPage = tuple[str, int]
 
 
 def claim_pages(connection: "Connection", shard: int, epoch: int, pairs: Collection[AlertPage]) -> frozenset[AlertPage]:
-    """Claim pairs of alert and page for a shard; return those that no shard has sent, and no other has claimed."""
+    """Claim pairs of alert and page for a shard; return those that were neither sent nor claimed by another shard."""
     fence(connection, shard, epoch)
     sql = """
         INSERT INTO vedette.alert_page AS known (alert, page, shard)

@@ -1,7 +1,7 @@
-"""Command log of a cluster: commands of operators, which every shard executes once, and what each replied.
+"""Command log of a cluster: the operators' commands, which each shard executes once, and the shards' replies.
 
-A command without a shard is for all of them. A shard's exchanger executes the commands that it has not replied to yet,
-in order, so that a shard that was down, or is new, catches up.
+A command without a shard is for all shards. A shard's exchanger executes the commands without a reply from it, in
+order, so that new shards and shards that were down catch up.
 """
 
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LoggedCommand(NamedTuple):
-    """A command in the log: its number, the command as JSON, who gave it, and when."""
+    """A command in the log: its number, the command as JSON, its author, and its time."""
 
     number: int
     command: dict[str, Any]
@@ -26,7 +26,7 @@ class LoggedCommand(NamedTuple):
 
 
 class CommandReply(NamedTuple):
-    """What a shard replied to a command: what was done, or why it was refused."""
+    """A shard's reply to a command: what was done, or why it was refused."""
 
     shard: int
     words: str
@@ -44,7 +44,7 @@ def log_command(
 
 
 def list_commands(connection: "Connection", shard: int) -> list[LoggedCommand]:
-    """List the commands that a shard has not replied to, in order."""
+    """List the commands to which a shard has not replied, in order."""
     sql = """
         SELECT number, command, actor FROM vedette.command WHERE (shard IS NULL OR shard = %s) AND NOT EXISTS
         (SELECT FROM vedette.command_reply AS reply WHERE reply.number = command.number AND reply.shard = %s)
@@ -55,7 +55,7 @@ def list_commands(connection: "Connection", shard: int) -> list[LoggedCommand]:
 
 
 def log_reply(connection: "Connection", number: int, reply: CommandReply) -> None:
-    """Log what a shard replied to a command."""
+    """Log a shard's reply to a command."""
     sql = "INSERT INTO vedette.command_reply VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
     connection.execute(sql, (number, *reply))
 
@@ -67,7 +67,7 @@ def list_replies(connection: "Connection", number: int) -> list[CommandReply]:
 
 
 def list_latest(connection: "Connection", most: int, before: int | None) -> list[tuple[LoggedCommand, str]]:
-    """List the latest commands, latest first, each with the first reply that says what was done."""
+    """List the latest commands, newest first, each with its first successful reply."""
     sql = """
         SELECT number, command, actor, extract(epoch FROM at)::float8, coalesce(
             (SELECT words FROM vedette.command_reply AS reply

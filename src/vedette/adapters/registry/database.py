@@ -1,4 +1,4 @@
-"""PostgreSQL of a cluster: its schema, connections, and errors in one line that says what to do.
+"""PostgreSQL of a cluster: its schema, connections, and one-line errors that say what to do.
 
 All tables are in the schema ``vedette``. Every write of a shard checks its epoch and lease in the same transaction:
 ``fence`` locks the shard's row, so that no other node can claim the shard before the transaction ends.
@@ -21,7 +21,7 @@ SCHEMA_VERSION = 3
 CONNECT_TIMEOUT_S = 3
 # A call that takes longer counts as failed: a lease must be renewed well before it ends.
 STATEMENT_TIMEOUT_MS = 3000
-# A node whose network is cut within a transaction must not keep its shards locked for longer than a lease.
+# If a node loses its network within a transaction, it must not keep its shards locked for longer than a lease.
 IDLE_TIMEOUT_MS = 8000
 MAX_CLOCK_GAP_S = 30.0
 
@@ -175,7 +175,7 @@ def read_dsn(given: str | None) -> str:
 
 @contextmanager
 def explain_database(dsn: str) -> Iterator[None]:
-    """Turn errors of PostgreSQL into one line that says what to do, without the password."""
+    """Turn PostgreSQL errors into one line that says what to do, without the password."""
     psycopg = load_psycopg()
     try:
         yield
@@ -198,7 +198,7 @@ def explain_database(dsn: str) -> Iterator[None]:
 
 @contextmanager
 def connect(dsn: str) -> "Iterator[psycopg.Connection[Any]]":
-    """Connect to the cluster's PostgreSQL; one transaction, committed at the end."""
+    """Connect to the cluster's PostgreSQL for one transaction, committed at the end."""
     with explain_database(dsn), open_connection(dsn) as connection:
         yield connection
 
@@ -224,7 +224,7 @@ def open_connection(dsn: str) -> "psycopg.Connection[Any]":
 
 
 def load_psycopg() -> Any:  # noqa: ANN401 - the module, which is installed only with the extra
-    """Import psycopg, or say which extra has it."""
+    """Import psycopg, or say which extra provides it."""
     try:
         import psycopg
     except ImportError:
@@ -244,7 +244,7 @@ def describe_dsn(dsn: str) -> str:
 
 
 def check_clock(connection: "psycopg.Connection[Any]") -> None:
-    """Refuse to start on a machine whose clock is far from PostgreSQL's: due times would not be comparable."""
+    """Refuse to start if this machine's clock is far from PostgreSQL's: due times would not be comparable."""
     before_s = time.time()
     (theirs_s,) = fetch_row(connection, "SELECT extract(epoch FROM clock_timestamp())::float8")
     gap_s = (before_s + time.time()) / 2 - theirs_s
@@ -261,7 +261,7 @@ def fetch_row(connection: "psycopg.Connection[Any]", sql: str, values: tuple[obj
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Parse a JSON object from a row; empty if it is none, so that one bad row does not stop what reads them all.
+    """Parse a JSON object from a row; return an empty one for bad rows, so that they do not stop the readers.
 
     >>> parse_object('{"order": "add_site"}'), parse_object("[1]"), parse_object("[" * 100_000)
     ({'order': 'add_site'}, {}, {})
@@ -273,7 +273,7 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def fence(connection: "psycopg.Connection[Any]", shard: int, epoch: int) -> None:
-    """Refuse the rest of a transaction unless the shard's lease is held at this epoch; keep it until the end."""
+    """Abort the transaction unless the shard's lease is held at this epoch; keep the lease until its end."""
     own = fetch_row(
         connection, "SELECT 1 FROM vedette.shard WHERE number = %s AND epoch = %s FOR SHARE", (shard, epoch)
     )
@@ -283,7 +283,7 @@ def fence(connection: "psycopg.Connection[Any]", shard: int, epoch: int) -> None
 
 
 class LeaseLost(ClusterError):
-    """Cluster error: a write of a shard whose lease ended or that another node owns."""
+    """Cluster error: a write by a shard whose lease has ended or that another node owns."""
 
 
 def _first_line(error: Exception) -> str:

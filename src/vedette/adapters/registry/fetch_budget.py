@@ -1,8 +1,8 @@
-"""Fetch budget of a cluster in PostgreSQL: what shards spent and want, the price, and the share of each.
+"""Fetch budget of a cluster in PostgreSQL: spending and demand of shards, the price, and each shard's share.
 
-Each shard reports about once a second. The controller is a step that any shard may take when it is time: it locks the
-row of the budget, counts what was reported, moves the price, and divides the budget. No shard has to be elected, and
-nothing is lost if a node dies. Only shards that may send requests have a share.
+Each shard reports about once a second. Any shard may run the controller's next step when it is due: it locks the row of
+the budget, counts the reports, moves the price, and divides the budget. No leader has to be elected, and nothing is
+lost if a node fails. Only shards that may send requests get a share.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ STEP_EVERY_S = 1.0
 
 
 def report_spending(connection: "Connection", shard: int, spending: ShardSpending) -> float:
-    """Save what a shard spent and wants; return the share of the budget that it may spend now, 0 if unknown.
+    """Save a shard's spending and demand; return the share of the budget that it may spend now, 0 if unknown.
 
     The transaction must begin with ``fence``.
     """
@@ -46,7 +46,7 @@ def report_spending(connection: "Connection", shard: int, spending: ShardSpendin
 
 
 def move_price(connection: "Connection", policy: str, budget_per_s: float, speed: float) -> None:
-    """Move the price and divide the budget, if a second has passed since this was last done.
+    """Move the price and divide the budget, if at least a second has passed since the last step.
 
     ``speed`` is the number of world seconds per second.
     """
@@ -60,7 +60,7 @@ def move_price(connection: "Connection", policy: str, budget_per_s: float, speed
     reports = _take_reports(connection, budget_per_s)
     if not reports:
         return
-    # Without steps nothing was counted: a pause says nothing about the price.
+    # Without steps, nothing was counted, so a pause gives no information about the price.
     passed_s = min(found[1], 10 * STEP_EVERY_S)
     budget = ClusterBudget.from_json(found[0], policy).step(reports, budget_per_s, passed_s * speed)
     shares = budget.split(reports)
@@ -84,7 +84,7 @@ def load_price(connection: "Connection") -> CommonPrice:
 
 
 def _take_reports(connection: "Connection", budget_per_s: float) -> dict[int, ShardSpending]:
-    """Take what was spent since the last step; a shard without a lease loses its share."""
+    """Collect what was spent since the last step; a shard without a lease loses its share."""
     sql = "SELECT shard FROM vedette.lease WHERE until > clock_timestamp()"
     running = [shard for (shard,) in connection.execute(sql)]
     sql = """

@@ -1,7 +1,8 @@
 """Registry of a cluster: its shards with owners, epochs and leases, its nodes, and its sites.
 
-A node owns a shard while its lease lasts, by PostgreSQL's clock. A claim raises the epoch, and with it refuses every
-later write of the owner before. A lease that ended is never renewed: the shard must be claimed again.
+A node owns a shard while its lease lasts, according to PostgreSQL's clock. A claim increases the epoch, so that all
+later writes of the previous owner are refused. A lease that has ended is never renewed: the shard must be claimed
+again.
 """
 
 import json
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class Cluster(NamedTuple):
-    """A cluster: its id, Vedette's version on every node, the length of a lease, its shards, and the storage's URL.
+    """A cluster: its id, the nodes' version of Vedette, the length of a lease, its shards, and the URL of its storage.
 
-    Without object storage the URL is empty, and the shards stay in their data folders.
+    Without object storage, the URL is empty, and the shards only exist in their data folders.
     """
 
     id: str
@@ -43,9 +44,9 @@ class Cluster(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A shard that a node owns: number, epoch, the name inside its data folder, and the epoch of its newest copy.
+    """A shard that a node owns: number, epoch, the id inside its data folder, and the epoch of its newest copy.
 
-    Without a copy that epoch is 0. ``is_local`` says that the node has the data folder.
+    That epoch is 0 if there is no copy. ``is_local`` says whether the node has the data folder.
     """
 
     shard: int
@@ -56,9 +57,9 @@ class Claim(NamedTuple):
 
 
 class ShardStatus(NamedTuple):
-    """Status of a shard: owner (empty if none), epoch, seconds left of its lease, links waiting for it, numbers.
+    """Status of a shard: owner (empty if none), epoch, seconds left on its lease, links waiting for it, numbers.
 
-    ``copy_age_s`` is how old its newest copy is, which a loss of the machine would cost now; None without one.
+    ``copy_age_s`` is the age of its newest copy, or None if there is none.
     """
 
     number: int
@@ -72,7 +73,7 @@ class ShardStatus(NamedTuple):
 
 
 class NodeStatus(NamedTuple):
-    """Status of a node that runs: name, the shards that it runs at most, whether it is drained, how many run."""
+    """Status of a running node: name, maximum number of shards, whether it is being drained, and number of shards."""
 
     name: str
     most: int
@@ -83,7 +84,7 @@ class NodeStatus(NamedTuple):
 def create_cluster(dsn: str, shards: int, lease_s: float, storage: str = "") -> str:
     """Create a cluster in an empty database; return its id. A database holds one cluster."""
     if not 1 <= shards <= PARTITIONS:
-        raise ClusterError(f"{shards} shards: use a number from 1 to {PARTITIONS}")
+        raise ClusterError(f"a cluster cannot have {shards} shards: use 1 to {PARTITIONS}")
     id_ = secrets.token_hex(8)
     try:
         with connect(dsn) as connection:
@@ -106,7 +107,7 @@ def create_cluster(dsn: str, shards: int, lease_s: float, storage: str = "") -> 
 
 
 def load_cluster(connection: "Connection") -> Cluster:
-    """Load the cluster of a database; refuse one whose tables are of another version."""
+    """Load the cluster of a database; refuse one whose tables belong to another version."""
     id_, schema_version, version = fetch_row(connection, "SELECT id, schema_version, version FROM vedette.cluster")
     if schema_version != SCHEMA_VERSION:
         raise ClusterError(
@@ -118,15 +119,15 @@ def load_cluster(connection: "Connection") -> Cluster:
 
 
 def load_shards(connection: "Connection") -> ShardMap:
-    """Load which shard owns which partitions; a split changes it."""
+    """Load which shard owns which partitions; a split changes this."""
     rows = connection.execute("SELECT first, number FROM vedette.shard ORDER BY first").fetchall()
     return ShardMap(tuple(first for first, _ in rows), tuple(number for _, number in rows))
 
 
 def join_cluster(connection: "Connection", node: str, most: int) -> Cluster:
-    """Register a node; refuse it if its name is in use or its version does not fit that of the nodes that run.
+    """Register a node; refuse it if its name is in use or its version is incompatible with the running nodes.
 
-    Versions that differ only in their last number run together; otherwise the first node that starts decides.
+    Versions that differ only in the last number can run together. If no node is running, any version is accepted.
     """
     cluster = load_cluster(connection)
     connection.execute("LOCK TABLE vedette.node")
@@ -134,8 +135,7 @@ def join_cluster(connection: "Connection", node: str, most: int) -> Cluster:
     alive = [name for (name,) in connection.execute(sql, (cluster.lease_s,))]
     if node in alive:
         raise ClusterError(
-            f"a node named {node} is running, or was until a moment ago: wait {cluster.lease_s:g} s, or choose another "
-            "--name"
+            f"a node named {node} is running, or was moments ago: wait {cluster.lease_s:g} s, or choose another --name"
         )
     if alive and cluster.version.rpartition(".")[0] != __version__.rpartition(".")[0]:
         raise ClusterError(
@@ -149,7 +149,7 @@ def join_cluster(connection: "Connection", node: str, most: int) -> Cluster:
 
 
 def renew_leases(connection: "Connection", node: str, claims: Sequence[Claim], lease_s: float) -> set[int]:
-    """Renew the leases of a node; return its shards that it still owns. One that ended stays ended."""
+    """Renew the leases of a node; return the shards that it still owns. An ended lease is not renewed."""
     connection.execute("UPDATE vedette.node SET seen = clock_timestamp() WHERE name = %s", (node,))
     sql = """
         UPDATE vedette.lease SET until = clock_timestamp() + make_interval(secs => %s)
@@ -172,8 +172,8 @@ def claim_shard(
 ) -> Claim | None:
     """Claim a shard without an owner whose data folder is among ``folders``, or one that has none yet.
 
-    A node that can restore copies also claims others, after these, which then get a new folder; but none of those that
-    are still ``running`` on it. Returns None if there is none.
+    A node that can restore copies claims other shards after these, and creates new folders for them, but never a shard
+    that is still ``running`` on this node. Returns None if there is none.
     """
     sql = """
         SELECT number, folder, coalesce(copy.epoch, 0) FROM vedette.shard
@@ -202,7 +202,7 @@ def claim_shard(
 
 
 def save_copy(connection: "Connection", shard: int, epoch: int, age_s: float) -> bool:
-    """Save that a shard's copy at an epoch has everything up to some seconds ago; return whether it is the first one.
+    """Save how many seconds ago a shard's copy at an epoch was complete; return whether it is the first copy.
 
     The transaction must begin with ``fence``.
     """
@@ -217,14 +217,14 @@ def save_copy(connection: "Connection", shard: int, epoch: int, age_s: float) ->
 
 
 def release_shard(connection: "Connection", claim: Claim) -> None:
-    """End the lease of a shard whose processes have ended, so that it can be claimed at once."""
+    """End the lease of a shard whose processes have ended, so that it can be claimed immediately."""
     sql = "UPDATE vedette.shard SET owner = '' WHERE number = %s AND epoch = %s RETURNING number"
     if connection.execute(sql, (claim.shard, claim.epoch)).fetchone():
         connection.execute("UPDATE vedette.lease SET until = '-infinity' WHERE shard = %s", (claim.shard,))
 
 
 def find_moves(connection: "Connection", node: str) -> list[int]:
-    """List the shards that a node hands over: those that move to another one, or all if it is drained."""
+    """List the shards that a node should hand over: those that move to another node, or all if it is being drained."""
     sql = """
         SELECT number FROM vedette.shard JOIN vedette.node ON node.name = owner
         WHERE owner = %s AND (is_draining OR (leaves = owner AND leaves_until > clock_timestamp()))
@@ -233,13 +233,13 @@ def find_moves(connection: "Connection", node: str) -> list[int]:
 
 
 def is_draining(connection: "Connection", node: str) -> bool:
-    """Check whether a node was asked to hand over its shards and stop."""
+    """Check whether a node should hand over its shards and stop."""
     found = connection.execute("SELECT is_draining FROM vedette.node WHERE name = %s", (node,)).fetchone()
     return bool(found and found[0])
 
 
 def drain_node(connection: "Connection", node: str) -> None:
-    """Ask a node to hand over its shards and stop; refuse it where the others have no room for them."""
+    """Request that a node hands over its shards and stops; fail if the other nodes have no room for them."""
     nodes = {one.name: one for one in list_nodes(connection)}
     if node not in nodes:
         running = ", ".join(nodes) or "none"
@@ -254,7 +254,7 @@ def drain_node(connection: "Connection", node: str) -> None:
 
 
 def list_nodes(connection: "Connection") -> list[NodeStatus]:
-    """List the nodes that run."""
+    """List the running nodes."""
     sql = """
         SELECT name, most, is_draining, (
             SELECT count(*) FROM vedette.shard JOIN vedette.lease ON lease.shard = shard.number
@@ -297,12 +297,12 @@ def save_numbers(connection: "Connection", shard: int, numbers: Mapping[str, Any
 
 
 def add_site(connection: "Connection", start: str, command: Mapping[str, object]) -> bool:
-    """Add a site to all shards, as the command that adds it; return whether it is new."""
+    """Add a site to all shards, as a command; return whether it is new."""
     sql = "INSERT INTO vedette.site (start, command) VALUES (%s, %s) ON CONFLICT DO NOTHING RETURNING number"
     return connection.execute(sql, (start, json.dumps(command))).fetchone() is not None
 
 
 def list_sites(connection: "Connection", after: int = 0) -> list[tuple[int, dict[str, Any]]]:
-    """List the commands that add the cluster's sites, after a number, each with its own."""
+    """List the commands with a higher number that add the cluster's sites, each with its number."""
     rows = connection.execute("SELECT number, command FROM vedette.site WHERE number > %s ORDER BY number", (after,))
     return [(number, parse_object(command)) for number, command in rows]

@@ -1,8 +1,8 @@
-"""Splits and moves of running shards: requests, and what became of them.
+"""Splits and moves of running shards: requests and their outcomes.
 
-A split is requested by a mark at its shard, and its owner carries it out: until the split is saved, the shard is whole,
-and another owner begins again. A move is a shard that its node gives up, and that another node is to claim; if none
-does in time, the first one takes it back.
+A split is requested by a mark on its shard, and carried out by the owner. Until it is saved, the shard is whole, and a
+new owner starts the split again. To move a shard, its node releases it for another node to claim. If none does in time,
+the first node takes it back.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-# Another node has this many times a lease to claim a shard that is moved.
+# Another node has this many lease periods to claim a shard that is moved.
 LEASES_TO_MOVE = 4.0
 
 
 class Half(NamedTuple):
-    """A shard after a split: number, first partition, the name inside its data folder, and whether it was copied."""
+    """A shard after a split: number, first partition, the id inside its data folder, and whether it was copied."""
 
     number: int
     first: int
@@ -30,7 +30,7 @@ class Half(NamedTuple):
 
 
 def request_split(connection: "Connection", shard: int) -> None:
-    """Ask the owner of a shard to split it; refuse it if that cannot work."""
+    """Request that the owner of a shard splits it; fail if that is impossible."""
     known = {one.number: one for one in list_shards(connection)}
     if shard not in known:
         raise ClusterError(f"there is no shard {shard}: choose one from 0 to {len(known) - 1}")
@@ -48,21 +48,21 @@ def request_split(connection: "Connection", shard: int) -> None:
 
 
 def list_splits(connection: "Connection", node: str) -> list[int]:
-    """List the shards of a node that are to be split."""
+    """List the shards of a node that should be split."""
     sql = "SELECT number FROM vedette.shard WHERE owner = %s AND is_splitting"
     return [number for (number,) in connection.execute(sql, (node,))]
 
 
 def refuse_split(connection: "Connection", shard: int) -> None:
-    """Take back that a shard is to be split, since it cannot be."""
+    """Withdraw the request to split a shard, because it is impossible."""
     connection.execute("UPDATE vedette.shard SET is_splitting = false WHERE number = %s", (shard,))
 
 
 def save_split(connection: "Connection", shard: int, epoch: int, lower: Half, upper: Half) -> None:
-    """Save that a shard was split: both halves have no owner, and can be claimed at once.
+    """Save that a shard was split; both halves have no owner, and can be claimed immediately.
 
-    Links, commands and sites are sent to the lower half, which has the number of the whole; it passes on what is not
-    its own. The upper half has done what the whole has done.
+    Links, commands and sites go to the lower half, which keeps the number of the whole shard and forwards what is not
+    its own. The upper half has done everything that the whole shard has done.
     """
     fence(connection, shard, epoch)
     sql = "INSERT INTO vedette.shard (number, first, epoch, folder) VALUES (%s, %s, 1, %s)"
@@ -84,7 +84,7 @@ def save_split(connection: "Connection", shard: int, epoch: int, lower: Half, up
 
 
 def rebalance(connection: "Connection") -> list[tuple[int, str]]:
-    """Have nodes that run more shards than others give some up; return these shards and their nodes."""
+    """Have nodes with more shards than others hand some over; return these shards with their nodes."""
     if not load_cluster(connection).storage:
         raise ClusterError("the cluster has no storage, so shards cannot move: stop a node to hand its shards over")
     nodes = [node for node in list_nodes(connection) if not node.is_draining]

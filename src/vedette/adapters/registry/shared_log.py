@@ -1,4 +1,4 @@
-"""Search logs that gateways share in PostgreSQL, so that each of them has the searches and clicks of all."""
+"""Search logs that gateways share in PostgreSQL, so that each gateway has all searches and clicks."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[Any]
 
-# A gateway that was away for longer lacks what the others recorded before.
+# A gateway that was offline for longer misses what the others recorded before.
 KEEP_DAYS = 7
 MAX_ROWS = 200
-# Numbers become visible in their order, as readers continue after the last one they saw.
+# Line numbers become visible in order, because readers continue after the last number they saw.
 _LOCK = 0x7665_6C6F
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS vedette.shared_log (
@@ -32,19 +32,19 @@ CREATE TABLE IF NOT EXISTS vedette.shared_log_place (
 
 
 def create_tables(connection: "Connection") -> None:
-    """Create the tables if there are none; several gateways may do so at once."""
+    """Create missing tables; several gateways may do so at once."""
     fetch_row(connection, "SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     connection.execute(_SCHEMA)
 
 
 def load_places(connection: "Connection", gateway: str) -> dict[str, int]:
-    """Load how much of its own log files a gateway has shared, and up to where it has the others' lines."""
+    """Load how much of its own log files a gateway has shared, and up to which line it has the others' logs."""
     rows = connection.execute("SELECT file, place FROM vedette.shared_log_place WHERE gateway = %s", (gateway,))
     return dict(rows.fetchall())
 
 
 def save_places(connection: "Connection", gateway: str, places: Mapping[str, int], gone: Iterable[str]) -> None:
-    """Save the places of a gateway, and drop those of files that are gone."""
+    """Save the places of a gateway, and drop those of deleted files."""
     sql = """
         INSERT INTO vedette.shared_log_place VALUES (%s, %s, %s)
         ON CONFLICT (gateway, file) DO UPDATE SET place = EXCLUDED.place
@@ -56,7 +56,7 @@ def save_places(connection: "Connection", gateway: str, places: Mapping[str, int
 
 
 def share_lines(connection: "Connection", gateway: str, lines: Iterable[bytes]) -> None:
-    """Share lines of a gateway's log with the others, and delete what all had time to read."""
+    """Share lines of a gateway's log, and delete lines that all gateways had time to read."""
     fetch_row(connection, "SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     sql = "INSERT INTO vedette.shared_log (gateway, lines) VALUES (%s, %s)"
     with connection.cursor() as cursor:

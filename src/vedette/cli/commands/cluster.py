@@ -98,11 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_data_options(each)
     drain = add_subcommand(inner, "drain", "hand over all of a node's shards to the other nodes and stop it", _drain)
     drain.add_argument("node", metavar="NODE", help="the name of a running node")
-    split = add_subcommand(inner, "split", "split a shard in two; it pauses in the meantime", _split)
+    split = add_subcommand(inner, "split", "split a shard in two; it pauses during the split", _split)
     split.add_argument("shard", metavar="SHARD", type=_parse_shard, help="the shard's number, as shown by status")
-    rebalance = add_subcommand(
-        inner, "rebalance", "move shards from nodes with more of them to nodes with fewer", _rebalance
-    )
+    rebalance = add_subcommand(inner, "rebalance", "move shards from nodes with many to nodes with few", _rebalance)
     for each in (init, join, add, import_, export, status, drain, split, rebalance):
         each.add_argument(
             "--postgres", metavar="DSN", help="the cluster's PostgreSQL database (default: VEDETTE_POSTGRES)"
@@ -161,7 +159,7 @@ def _add(options: argparse.Namespace) -> int:
         print(json.dumps({"added": new}))
     else:
         known = [site.start for site in sites if site.start not in new]
-        print("\n".join([*(f"added {start}" for start in new), *(f"{start} is known already" for start in known)]))
+        print("\n".join([*(f"added {start}" for start in new), *(f"{start} was already added" for start in known)]))
     return 0
 
 
@@ -239,7 +237,7 @@ def _drain(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"draining": options.node}))
     else:
-        print(f"{options.node} hands over its shards and stops; see vedette cluster status")
+        print(f"{options.node} is handing over its shards and will then stop; see vedette cluster status")
     return 0
 
 
@@ -252,7 +250,7 @@ def _split(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"splitting": options.shard}))
     else:
-        print(f"Shard {options.shard} is split by its node; see vedette cluster status")
+        print(f"Shard {options.shard} will be split; see vedette cluster status")
     return 0
 
 
@@ -265,9 +263,9 @@ def _rebalance(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"moving": [{"shard": shard, "node": node} for shard, node in moves]}))
     elif moves:
-        print("\n".join(f"{node} hands over shard {shard}" for shard, node in moves))
+        print("\n".join(f"{node} will hand over shard {shard}" for shard, node in moves))
     else:
-        print("No shard has to move: all nodes run about as many, or the others have no room")
+        print("No shards need to move: they are spread evenly, or the other nodes are full")
     return 0
 
 

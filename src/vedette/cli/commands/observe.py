@@ -1,4 +1,4 @@
-"""``vedette observe``: run a remote observer, which fetches for a Vedette elsewhere and reports what changed."""
+"""``vedette observe``: run a remote observer, which fetches for a Vedette elsewhere and reports changes."""
 
 import argparse
 import signal
@@ -13,9 +13,9 @@ from vedette.runtime.observers.keys import read_key_file
 from vedette.runtime.observers.process import ObserverOptions, ObserverProcess, check_home
 
 DESCRIPTION = """\
-Run a remote observer: it fetches pages near their sites for a Vedette
-elsewhere ("home"), as politely as home would, and reports only what changed.
-Home adds it with "vedette observers add" and assigns hosts to it.
+Run a remote observer: it fetches pages from nearby sites for a Vedette
+elsewhere ("home"), just as politely, and only reports changes. First add it at
+home with "vedette observers add", and assign hosts to it.
 
   vedette observe --home https://search.example.org/ --key tokyo.key
 """
@@ -30,24 +30,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", default="vedette-observer", help="the observer's folder (default: vedette-observer)"
     )
     parser.add_argument(
-        "--spool", metavar="MB", type=_parse_megabytes, default=256, help="limit of unreported pages (default: 256)"
+        "--spool", metavar="MB", type=_parse_megabytes, default=256, help="space for unreported pages (default: 256)"
     )
     parser.add_argument(
         "--copies",
         metavar="MB",
         type=_parse_megabytes,
         default=256,
-        help="limit of last copies, from which differences are made (default: 256)",
+        help="space for copies of pages, for sending only differences (default: 256)",
     )
     parser.add_argument(
         "--watch",
         metavar="DIR=URL",
         action="append",
         default=[],
-        help="the document root of a site on this machine: home fetches files that change (may be repeated)",
+        help="a site's document root on this machine; home soon fetches files that change (may be repeated)",
     )
     parser.add_argument("--allow-private", action="store_true", help="also connect to private and loopback addresses")
-    parser.add_argument("--ca-file", metavar="FILE", default="", help="more CA certificates, for home and sites (PEM)")
+    parser.add_argument(
+        "--ca-file", metavar="FILE", default="", help="additional CA certificates for home and sites (PEM)"
+    )
     parser.add_argument(
         "--connect-to",
         metavar="HOST:PORT=ADDR:PORT",

@@ -1,4 +1,4 @@
-"""``vedette observers …``: manage remote observers and the hosts that they observe."""
+"""``vedette observers …``: manage remote observers and their hosts."""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ from vedette.adapters.observers.registry import ObserverRegistry
 from vedette.adapters.observers.wire import derive_key
 from vedette.cli.data_folder import crawled_folder, execute, execute_and_print, format_command
 from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
+from vedette.cli.output import format_count
 from vedette.discover.urls.scope import read_site
 from vedette.model import origin_of
 from vedette.runtime.observers.keys import ObserverKey, check_name, format_key
@@ -19,8 +20,8 @@ from vedette.web.commands.commands import AddObserver, AssignHosts, RevokeObserv
 from vedette.web.observers.ports import ObservedHostView, ObserverView
 
 DESCRIPTION = """\
-Manage remote observers: processes elsewhere that fetch from hosts near them
-and report what changed. A running "vedette up" applies changes immediately.
+Manage remote observers: processes elsewhere that fetch from nearby hosts and
+report changes. A running "vedette up" applies these commands immediately.
 
   vedette observers add tokyo --write tokyo.key
   vedette observers assign tokyo www.example.jp docs.example.jp
@@ -31,7 +32,7 @@ HOME_WORD = "home"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette observers`` and their options."""
     inner = add_subcommands(parser)
-    add_folder_subcommand(inner, "list", "list observers, their hosts and what observing costs", _list)
+    add_folder_subcommand(inner, "list", "list observers, their hosts and how long observations take", _list)
     add = add_folder_subcommand(inner, "add", "add an observer and show its key", _add)
     add.add_argument("name", metavar="NAME", help="a name: lower-case letters, digits and hyphens")
     add.add_argument("--write", metavar="FILE", type=Path, help="write the key to this file instead of showing it")
@@ -40,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SITE",
         action="append",
         default=[],
-        help="a private site whose credentials the observer gets (may be repeated)",
+        help="a private site whose credentials are sent to the observer (may be repeated)",
     )
-    revoke = add_folder_subcommand(inner, "revoke", "revoke an observer; home fetches from its hosts", _revoke)
+    revoke = add_folder_subcommand(inner, "revoke", "revoke an observer; home takes over its hosts", _revoke)
     revoke.add_argument("name", metavar="NAME", help="the name of the observer")
     assign = add_folder_subcommand(inner, "assign", "assign hosts to an observer, or back to home", _assign)
     assign.add_argument("name", metavar="NAME", help=f'the name of the observer, or "{HOME_WORD}"')
@@ -68,7 +69,7 @@ def _add(options: argparse.Namespace) -> int:
     file = options.write or Path(f"{name}.key")
     print(f"Wrote the key of {name} to {file}." if options.write else line)
     if not options.write:
-        print(f"This is the key of {name}: save it as {file} on its machine, readable by its user only.")
+        print(f"This is the key of {name}. Save it as {file} on the observer's machine, readable only by its user.")
     print(f"Start it there  vedette observe --home URL --key {file.name}")
     print(f"Assign hosts    {format_command(f'observers assign {name} HOST', options)}")
     print(f"Revoke it       {format_command(f'observers revoke {name}', options)}")
@@ -89,8 +90,8 @@ def _list(options: argparse.Namespace) -> int:
     service = FolderObserverService(crawled_folder(options))
     observers, hosts = service.list_observers(), service.list_hosts()
     if options.json:
-        told = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
-        print(json.dumps(told))
+        found = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
+        print(json.dumps(found))
         return 0
     for one in observers:
         print(f"{one.name}   {_describe(one)}")
@@ -106,13 +107,13 @@ def _describe(one: ObserverView) -> str:
     if one.revoked_s is not None:
         return f"revoked {format_iso_time(one.revoked_s)[:16]} ({one.trouble})"
     if one.heard_s is None:
-        return "never reported yet"
+        return "no reports yet"
     speed = f", {one.latency_s * 1000:.0f} ms away" if one.latency_s is not None else ""
-    return f"last reported {format_iso_time(one.heard_s)[:16]}{speed}, holds {one.held} errands"
+    return f"last report {format_iso_time(one.heard_s)[:16]}{speed}, {format_count(one.held, 'errand')}"
 
 
 def _describe_host(host: ObservedHostView) -> str:
-    going = "" if host.next is None else f", goes to {host.next or HOME_WORD} once it lets go"
+    going = "" if host.next is None else f", moves to {host.next or HOME_WORD} once released"
     looks = f", {host.looks} observations" if host.looks else ""
     share = f", {host.change_share:.0%} changed" if host.change_share is not None else ""
     costs = ""

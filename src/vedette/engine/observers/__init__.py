@@ -1,1 +1,1 @@
-"""Remote observers: the messages between observer and home, and the observer's decisions. Needs no numpy."""
+"""Remote observers: the messages between observer and home, and the observer's decisions. Does not need numpy."""

@@ -1,12 +1,13 @@
-"""Messages between a remote observer and home: a report goes home, orders come back. Plain values, as MessagePack.
+"""Messages between a remote observer and home: a report is sent to home, and orders are the reply.
 
-Both directions are signed with the observer's key (HMAC-SHA256). A report has a sequence number, which only grows; home
-answers each number once, and its answer repeats it. If an answer is lost, the next report contains the same
-observations, which home recognizes, and lists the errands that the observer has, so that home sends the others again.
-An observation names its errand by number, and by the epoch of the host's assignment, so that an observer whose host was
-given to another cannot report for it any more.
+These are plain values, encoded as MessagePack. Both directions are signed with the observer's key (HMAC-SHA256). Each
+report has a higher sequence number than the one before. Home processes each number once, and its reply repeats the
+number. If a reply is lost, the next report contains the same observations, which home recognizes. It also lists the
+observer's errands, so that home sends missing ones again.
 
-Clocks differ between machines, so messages have durations: seconds from now on, or seconds ago.
+An observation contains the number of its errand and the epoch of the host's assignment. So after a host was assigned to
+another observer, the previous one can no longer report for it. Clocks of machines differ, so messages contain
+durations: seconds from now, or seconds ago.
 """
 
 from math import isfinite
@@ -19,7 +20,7 @@ PROTOCOL = 1
 EXCHANGE_PATH = "/observe/v1/exchange"
 NAME_HEADER, SIGNATURE_HEADER = "x-vedette-observer", "x-vedette-signature"
 CONTENT_TYPE = "application/vnd.msgpack"
-# A report has one observation of the largest size that is fetched, or a batch of smaller ones.
+# A report has one observation of the largest allowed size, or a batch of smaller ones.
 MAX_REPORT_BYTES = 16 << 20
 BATCH_BYTES = 4 << 20
 MAX_OBSERVATIONS = 500
@@ -27,10 +28,11 @@ MAX_COUNT = 1 << 62
 
 
 class Errand(NamedTuple):
-    """Message to an observer: a request to send for home; a plan (``after_s`` above 0) only if home does not answer.
+    """Message to an observer: a request to send for home.
 
-    ``digest`` names the body that home has; a difference to it is accepted if ``has_copy``. The request is not sent
-    after ``valid_s``, when the robots.txt that allows it expires.
+    If ``after_s`` is above 0, it is a plan, and only sent if home does not respond. ``digest`` names the body that home
+    has; a difference from it is accepted if ``has_copy``. The request is not sent after ``valid_s``, when the
+    robots.txt that allows it expires.
     """
 
     number: int
@@ -73,10 +75,10 @@ class RequestLimits(NamedTuple):
 
 
 class Orders(NamedTuple):
-    """Message to an observer: the answer to a report.
+    """Message to an observer: the reply to a report.
 
-    Observations of the ``taken`` errands are safe at home. Everything about a ``recalled`` host that was not sent is
-    given back. The hosts may be requested for ``lease_s`` from when the report was sent.
+    Home has stored the observations of the ``taken`` errands. Unsent errands of ``recalled`` hosts are returned. The
+    hosts may be requested for ``lease_s`` after the report was sent.
     """
 
     sequence: int
@@ -90,10 +92,11 @@ class Orders(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """Message from an observer: the outcome of an errand; a ``failure`` is named, else there is a response.
+    """Message from an observer: the outcome of an errand, either a ``failure`` or a response.
 
-    It ended ``at_s`` seconds before the report was sent; when stored, by the clock of who stores it. ``data`` is the
-    packed body (``fetch.observers.delta``), ``site_bytes`` are those that the site sent.
+    It ended ``at_s`` seconds before the report was sent; when stored, by the clock of the machine that stores it.
+    ``data`` is the packed body (``fetch.observers.delta``), and ``site_bytes`` is the number of bytes that the site
+    sent.
     """
 
     number: int
@@ -126,11 +129,11 @@ class HostPace(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Message from an observer: everything since the last report that was answered.
+    """Message from an observer: everything since the last report that got a reply.
 
-    ``room`` is how many more errands it takes. ``is_confidential`` means that only it can read what home answers.
-    ``returned`` errands were not sent; ``held`` are those it has. ``changed`` are URLs whose files changed at the
-    source. The last exchange, of ``last_bytes``, took ``last_s``; 0 if there was none.
+    ``room`` is how many more errands it takes. ``is_confidential`` means that only this observer can read the reply.
+    ``returned`` errands were not sent, and ``held`` are the current ones. ``changed`` are URLs whose files changed at
+    the source. The previous exchange transferred ``last_bytes`` in ``last_s``, or 0 if there was none.
     """
 
     sequence: int
@@ -147,7 +150,7 @@ class Report(NamedTuple):
 
 
 def check_report(report: Report) -> Report:
-    """Check the numbers of a report, which may be anything; raise ``ValueError`` for those that cannot be.
+    """Check the numbers in a report, which may be anything; raise ``ValueError`` for impossible ones.
 
     >>> check_report(Report(1, 0, False, last_s=float("nan")))
     Traceback (most recent call last):
@@ -160,5 +163,5 @@ def check_report(report: Report) -> Report:
     counts += [number for pace in paces for number in (pace.epoch, pace.failure_streak)]
     seconds = [report.last_s, *(pace.wait_s for pace in paces), *(s for one in seen for s in (one.at_s, one.took_s))]
     if not all(0 <= count < MAX_COUNT for count in counts) or not all(map(isfinite, seconds)):
-        raise ValueError("a number of the report is out of range")
+        raise ValueError("a number in the report is out of range")
     return report

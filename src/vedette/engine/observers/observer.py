@@ -1,7 +1,7 @@
 """The observer's decisions: which errand may be sent now, and when its host may be requested again.
 
-The same code as in a fetcher keeps the delays (``frontier.back_queues``, ``fetch.politeness``). Nothing is requested
-after the lease that home granted; what was observed until then is reported all the same.
+Delays are enforced by the same code as in a fetcher (``frontier.back_queues``, ``fetch.politeness``). Nothing is
+requested after the lease that home granted, but what was observed before is still reported.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from vedette.fetch.politeness import FailureStreak, compute_delay
 from vedette.frontier.back_queues import Frontier
 from vedette.model import FetchOutcome, FetchResponse
 
-# Plans are followed once home has not answered for this long.
+# Plans are followed once home has not responded for this long.
 OFFLINE_AFTER_S = 60.0
 _CODING_LINES = (b"content-encoding:", b"content-length:", b"transfer-encoding:")
 _CODING_HEADERS = frozenset({"content-encoding", "content-length"})
 
 
 class HeldErrand(NamedTuple):
-    """An errand, and until when it may be sent on the observer's clock."""
+    """An errand, and until when it may be sent by the observer's clock."""
 
     errand: Errand
     until_s: float
@@ -53,7 +53,7 @@ class Observer:
     lease_until_s: float = -inf
 
     def add_host(self, order: HostOrder, now_s: float) -> None:
-        """Add a host, or change how it is requested; a delay that runs is never shortened."""
+        """Add a host, or change how it is requested; a running delay is never shortened."""
         host = self.hosts.get(order.name)
         if host is None:
             host = self.hosts[order.name] = ObservedHost(order, FailureStreak(order.failure_streak))
@@ -62,7 +62,7 @@ class Observer:
             self.frontier.delay(order.name, host.ready_s)
 
     def add_errand(self, errand: Errand, until_s: float) -> None:
-        """Add an errand for a host that was added before; one of another epoch is given back."""
+        """Add an errand for an existing host; one of another epoch is returned."""
         host = self.hosts.get(errand.host)
         if host is None or host.order.epoch != errand.epoch:
             self.returned.append(errand)
@@ -72,11 +72,11 @@ class Observer:
             self.frontier.add(errand.host, HeldErrand(errand, until_s), errand.worth)
 
     def set_plans(self, plans: Sequence[Errand], now_s: float) -> None:
-        """Replace the plan for times without home: which pages to observe again, and when."""
+        """Replace the plan for times when home is unreachable: which pages to observe again, and when."""
         self.plans = {one.number: HeldErrand(one, now_s + one.valid_s) for one in plans if one.host in self.hosts}
 
     def take_due_plans(self, now_s: float, heard_s: float, offline_s: float = OFFLINE_AFTER_S) -> list[HeldErrand]:
-        """Take the planned errands that became due while home has not been heard of; none while it answers."""
+        """Take the planned errands that are due; none while home responds."""
         if now_s - heard_s < offline_s or now_s >= self.lease_until_s:
             return []
         due = [held for held in self.plans.values() if heard_s + held.errand.after_s <= now_s < held.until_s]
@@ -85,7 +85,7 @@ class Observer:
         return due
 
     def list_unresolved(self, now_s: float) -> list[str]:
-        """List the hosts that have errands, and whose name must be resolved first."""
+        """List the hosts that have errands and whose names must be resolved first."""
         return [
             name
             for name, host in self.hosts.items()
@@ -93,7 +93,7 @@ class Observer:
         ]
 
     def set_address(self, name: str, address: str) -> None:
-        """Set the checked address of a host; its errands may be sent from now on."""
+        """Set the checked address of a host; its errands may now be sent."""
         host = self.hosts[name]
         if host.in_flight is not None or host.address is not None:
             return
@@ -111,14 +111,14 @@ class Observer:
             host.waiting, host.address = self.frontier.clear(name), None
 
     def refuse_host(self, name: str, until_s: float, why: str, now_s: float) -> None:
-        """Give back everything of a host that cannot be requested, such as one at a private address."""
+        """Return all errands of a host that cannot be requested, such as one at a private address."""
         host = self.hosts[name]
         self._give_back([held.errand for held in host.waiting])
         host.waiting, host.ready_s = [], max(host.ready_s, until_s)
         self._set_pace(host, until_s - now_s, why)
 
     def recall(self, names: Sequence[str]) -> None:
-        """Give back everything of these hosts that was not sent; they belong to another from now on."""
+        """Return all unsent errands of these hosts, because they were assigned to another observer."""
         for name in names:
             if (host := self.hosts.get(name)) is None:
                 continue
@@ -130,7 +130,7 @@ class Observer:
                 del self.hosts[name]
 
     def take_errand(self, now_s: float) -> Errand | None:
-        """Take an errand that may be sent now; those that are no longer allowed are given back."""
+        """Take an errand that may be sent now; errands that are no longer allowed are returned."""
         while now_s < self.lease_until_s and (taken := self.frontier.take(now_s)) is not None:
             errand, until_s = taken.item
             if now_s < until_s:
@@ -141,7 +141,7 @@ class Observer:
         return None
 
     def take_back(self, name: str, until_s: float, why: str, now_s: float) -> None:
-        """Take back a request that must not be sent: its host waits, and all of its errands are given back."""
+        """Take back a request that must not be sent: its host waits, and all of its errands are returned."""
         host = self.hosts[name]
         errand, host.in_flight = host.in_flight, None
         assert errand is not None, f"{name} had nothing out"
@@ -151,7 +151,7 @@ class Observer:
         self._set_pace(host, until_s - now_s, why)
 
     def on_outcome(self, name: str, outcome: FetchOutcome) -> Errand:
-        """Start the delay of a host after a response, or the lack of one; return the errand that it answers."""
+        """Start the delay of a host after a response or a failed request; return the errand."""
         host = self.hosts[name]
         errand, host.in_flight = host.in_flight, None
         assert errand is not None, f"{name} had nothing out"
@@ -172,7 +172,7 @@ class Observer:
         return errand
 
     def next_s(self) -> float | None:
-        """Return when the next errand may be sent; None if none waits."""
+        """Return when the next errand may be sent; None if there is none."""
         return self.frontier.peek_next_s()
 
     def _give_back(self, errands: Sequence[Errand]) -> None:
@@ -191,7 +191,7 @@ def build_observation(errand: Errand, outcome: FetchOutcome, packed: PackedBody 
         return Observation(errand.number, errand.epoch, errand.url, outcome.ended_s, took_s, failure, detail)
     assert packed is not None
     headers, head = outcome.headers, outcome.head
-    if outcome.payload != outcome.body:  # the body travels unpacked, so its head must not claim a coding
+    if outcome.payload != outcome.body:  # the body travels unpacked, so its headers must not claim a content coding
         headers = tuple(each for each in headers if each[0] not in _CODING_HEADERS)
         head = mark_coding(head)
     return Observation(
@@ -214,7 +214,7 @@ def build_observation(errand: Errand, outcome: FetchOutcome, packed: PackedBody 
 
 
 def mark_coding(head: bytes) -> bytes:
-    r"""Mark the lines of a head that do not apply to an unpacked body, as archives do.
+    r"""Mark the header lines that do not apply to an unpacked body, as archives do.
 
     >>> mark_coding(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
     b'HTTP/1.1 200 OK\r\nX-Crawler-Content-Encoding: gzip\r\n\r\n'

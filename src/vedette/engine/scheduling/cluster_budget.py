@@ -4,11 +4,11 @@
     share    budget * wanted / sum of wanted;  wanted = recent rate + hosts that wait for the budget / a moment
 
 So a shard gets what it would get on one machine, where all hosts wait in one queue. The shares never add up to more
-than the budget: a share grows only by what other shards have given up. A shard that hears nothing keeps its price and
-its share.
+than the budget: a share only grows by what other shards have given up. A shard that gets no reply keeps its price and
+share.
 
-Until most pages belong to shards that have found a price of their own, as a single machine does in its first hours,
-each shard uses its own; then the mean of these is the first common price.
+At first, each shard finds its own price, as a single machine does in its first hours. Once most pages belong to shards
+that have found one, the mean of these prices becomes the first common price.
 """
 
 import json
@@ -22,9 +22,9 @@ from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.price_controller import CommonPrice, PriceController
 from vedette.engine.scheduling.refresh import RefreshScheduler
 
-# The part of the budget that is divided evenly, so that an idle shard can begin.
+# The part of the budget that is divided evenly, so that an idle shard can start.
 EVEN_SHARE = 0.002
-# A shard that has not heard its share yet uses this part of an even one.
+# A shard that has not received its share yet uses this part of an even share.
 UNHEARD_SHARE = 0.05
 # What a shard wants is averaged over this many lead times of tasks. It takes a moment to pass shares on, so shares that
 # followed every wish would be on their way most of the time.
@@ -32,10 +32,10 @@ WANTED_LEADS = 8.0
 
 
 class ShardSpending(NamedTuple):
-    """What a shard reports: fetches since its last report, its demand, and its own price.
+    """A shard's report: fetches since its last report, its demand, and its own price.
 
     ``refreshes`` came due, ``others`` were other fetches. ``pages`` is the number of pages to refresh, ``wanted_per_s``
-    the rate of fetches that it wants, ``share_per_s`` the share that it uses now. Its own ``price`` counts once it
+    the rate of fetches that it wants, and ``share_per_s`` the share that it uses now. Its own ``price`` counts once it
     ``is_settled``.
     """
 
@@ -53,7 +53,7 @@ class ShardSpending(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterBudget:
-    """The state of the cluster's budget: the price controller, and the budget under which it moves.
+    """The state of the cluster's budget: the price controller and its current budget.
 
     >>> both = {0: ShardSpending(pages=100.0, price=1.0, is_settled=True), 1: ShardSpending(pages=1.0)}
     >>> budget = ClusterBudget(PriceController("expected-gain"), 2.0).step(both, 2.0, 0.0)
@@ -74,7 +74,7 @@ class ClusterBudget:
         return CommonPrice(self.controller.policy, self.controller.price, target_per_s, self.pages)
 
     def step(self, reports: Mapping[int, ShardSpending], budget_per_s: float, passed_s: float) -> "ClusterBudget":
-        """Return the budget after these reports of all shards, and the time since the ones before."""
+        """Return the budget after reports of all shards, and this many seconds after the previous step."""
         pages = sum(report.pages for report in reports.values())
         controller = self.controller if budget_per_s == self.budget_per_s else self.controller.reset_age()
         controller = controller.add_spent(
@@ -88,14 +88,14 @@ class ClusterBudget:
         return ClusterBudget(controller, budget_per_s, pages)
 
     def split(self, reports: Mapping[int, ShardSpending]) -> dict[int, float]:
-        """Split the budget among the shards that may spend it, by what they want."""
+        """Split the budget among the shards that may spend it, by their demand."""
         wanted = sum(report.wanted_per_s for report in reports.values())
         even, rest = self.budget_per_s / len(reports), self.budget_per_s * (1.0 - EVEN_SHARE)
         if not wanted > 0:
             aims = dict.fromkeys(reports, even)
         else:
             aims = {one: EVEN_SHARE * even + rest * report.wanted_per_s / wanted for one, report in reports.items()}
-        # What a shard uses stays taken until it reports that it uses less.
+        # What a shard uses remains taken until the shard reports that it uses less.
         free = max(self.budget_per_s - sum(report.share_per_s for report in reports.values()), 0.0)
         growth = {one: max(aims[one] - report.share_per_s, 0.0) for one, report in reports.items()}
         part = min(free / max(sum(growth.values()), 1e-300), 1.0)
@@ -107,7 +107,7 @@ class ClusterBudget:
 
     @classmethod
     def from_json(cls, text: str, policy: str) -> "ClusterBudget":
-        """Parse a saved budget; a new one if it is invalid or for another refresh policy."""
+        """Parse a saved budget; return a new one if it is invalid or for another refresh policy."""
         try:
             kept = json.loads(text or "{}")
             return cls(PriceController.from_json(kept["controller"], policy), float(kept["budget_per_s"]))
@@ -116,14 +116,14 @@ class ClusterBudget:
 
 
 def find_unheard_share(budget_per_s: float, shards: int) -> float:
-    """Return what a shard may spend that has not heard its share yet."""
+    """Return what a shard may spend that has not received its share yet."""
     return UNHEARD_SHARE * budget_per_s / shards
 
 
 def _set_first_price(
     controller: PriceController, reports: Mapping[int, ShardSpending], pages: float
 ) -> PriceController:
-    """Set the first price: the mean of those that shards have found, by pages, once they have most of the pages."""
+    """Set the first price once it covers most pages: the mean of the shards' prices, weighted by pages."""
     found = [(one.pages, one.price) for one in reports.values() if one.is_settled and one.price and one.pages > 0]
     known = sum(weight for weight, _ in found)
     if not found or known < pages / 2:
@@ -134,9 +134,9 @@ def _set_first_price(
 
 @dataclass(slots=True)
 class ShardBudget:
-    """The part of a shard in the cluster's budget: report its spending, and follow price and share.
+    """A shard's side of the cluster's budget: report its spending, and follow price and share.
 
-    ``shards`` is how many there are.
+    ``shards`` is the number of shards.
     """
 
     refresher: RefreshScheduler
@@ -151,7 +151,7 @@ class ShardBudget:
         self.refresher.shards = self.shards
 
     def report(self, now_s: float) -> ShardSpending:
-        """Return what was spent since the last report, and what the shard wants."""
+        """Return the spending since the last report, and the shard's demand."""
         budget, rules = self.hosts.budget, self.hosts.rules
         refreshes, others = self.refresher.spent
         before, self._spent = self._spent, (refreshes, others)

@@ -1,1 +1,1 @@
-"""Remote observers: what observing from near a site costs, who observes which host, and how bodies travel home."""
+"""Remote observers: the costs of observing from near a site, the assignment of hosts, and how bodies are sent home."""

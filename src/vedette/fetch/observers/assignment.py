@@ -1,26 +1,26 @@
-"""Who observes which host: home or one of the observers, by measured costs (Observe99, eq. 41-42).
+"""Which observer gets which host, or home, by measured costs (Observe99, eq. 41-42).
 
-A host moves only if that saves clearly, and moves back only if home is clearly faster: between the two nothing happens,
-so that noise in the measurements does not make it flap. A host also stays where it is for a while after each move.
+A host only moves if that saves clearly, and only moves back if home is clearly faster, so that noise in the
+measurements does not make it flap. A host also stays where it is for a while after each move.
 
-Observers have room for a limited number of requests a second. Hosts are assigned greedily, by seconds saved per second
-of an observer's time; ``find_best_assignment`` tries everything, for comparison on small cases.
+Each observer can handle a limited number of requests per second. Hosts are assigned greedily, by seconds saved per
+second of an observer's time. ``find_best_assignment`` tries all assignments, for comparison in small cases.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-# A host moves if the other place takes at most this part of the time, and not sooner than this after the last move.
+# A host moves if the other place takes at most this part of the time, but not within this time after its last move.
 SWITCH_SHARE = 0.8
 MIN_STAY_S = 6 * 3600.0
 HOME = ""
 
 
 class HostCosts(NamedTuple):
-    """A host: the seconds of an observation at each place (``HOME`` or an observer), and observations a second.
+    """A host: the seconds of an observation at each place (``HOME`` or an observer), and observations per second.
 
-    A place that cannot reach the host is missing. ``place`` observes it since ``since_s``.
+    A place that cannot reach the host is missing. The host has been at ``place`` since ``since_s``.
     """
 
     name: str
@@ -31,7 +31,7 @@ class HostCosts(NamedTuple):
 
 
 def choose_place(host: HostCosts, now_s: float) -> str:
-    """Choose who observes a host, with hysteresis.
+    """Choose the place of a host, with hysteresis.
 
     >>> far = HostCosts("far.test", {"": 1.0, "tokyo": 0.1})
     >>> choose_place(far, 1e6), choose_place(far._replace(since_s=1e6), 1e6)
@@ -49,7 +49,7 @@ def choose_place(host: HostCosts, now_s: float) -> str:
 
 
 def assign_hosts(hosts: Sequence[HostCosts], room: Mapping[str, float], now_s: float) -> dict[str, str]:
-    """Assign hosts to places greedily; ``room`` is how many seconds a second each observer can spend observing.
+    """Assign hosts to places greedily; ``room`` is how many seconds per second each observer can spend observing.
 
     >>> hosts = [HostCosts("a", {"": 1.0, "x": 0.1}), HostCosts("b", {"": 5.0, "x": 0.1})]
     >>> assign_hosts(hosts, {"x": 0.15}, 1e6)
@@ -70,12 +70,12 @@ def assign_hosts(hosts: Sequence[HostCosts], room: Mapping[str, float], now_s: f
 
 
 def sum_cost_s(hosts: Sequence[HostCosts], places: Mapping[str, str]) -> float:
-    """Sum up the seconds a second that all observations take under an assignment."""
+    """Add up the seconds per second that all observations take under an assignment."""
     return sum(host.seconds[places[host.name]] * host.rate for host in hosts)
 
 
 def find_best_assignment(hosts: Sequence[HostCosts], room: Mapping[str, float]) -> dict[str, str]:
-    """Find the assignment with the least total cost within the observers' room, by trying all; for a few hosts.
+    """Find the assignment with the lowest total cost within the observers' capacity, by trying all.
 
     >>> hosts = [HostCosts("a", {"": 1.0, "x": 0.1}), HostCosts("b", {"": 5.0, "x": 0.1})]
     >>> find_best_assignment(hosts, {"x": 0.2})
@@ -96,7 +96,7 @@ def _fits(hosts: Sequence[HostCosts], places: Mapping[str, str], room: Mapping[s
 
 
 def _saving(host: HostCosts) -> float:
-    """Return the seconds that the best observer of a host saves, per second that it spends."""
+    """Return the seconds that a host's best observer saves, per second that the observer spends."""
     remote = [cost_s for place, cost_s in host.seconds.items() if place != HOME]
     if not remote or HOME not in host.seconds:
         return float("inf") if remote else 0.0

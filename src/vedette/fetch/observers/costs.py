@@ -61,7 +61,7 @@ def compute_remote_s(
 
 
 def compute_relative_time(count: float, home_site: Link, home_observer: Link, observer_site: Link, task: Task) -> float:
-    """Compute the right side of (43): remote time relative to direct time without latencies; remote wins below 1.
+    """Compute the right side of (43): remote time divided by direct time without latencies; remote wins below 1.
 
     >>> near, far = Link(0.0, 1e-8), Link(0.0, 1e-6)
     >>> round(compute_relative_time(10, far, far, near, Task(100_000, 0.05, 0.2, 0.01)), 4)
@@ -72,9 +72,10 @@ def compute_relative_time(count: float, home_site: Link, home_observer: Link, ob
 
 
 def find_break_even(home_site: Link, home_observer: Link, observer_site: Link, task: Task) -> float:
-    """Find after how many observations the remote observer is faster (t2 = t1); infinity if it never is.
+    """Find the number of observations at which the remote observer becomes faster (t2 = t1); infinity if it never does.
 
     The paper's condition: the download alone must be faster by more than the reports cost.
+
 
     >>> near, far = Link(0.001, 1e-8), Link(0.1, 1e-6)
     >>> round(find_break_even(far, far, near, Task(100_000, 0.05, 0.2, agent_share=1.0)), 3)
@@ -106,17 +107,18 @@ def _report_s(link: Link, task: Task) -> float:
     return link.latency_s + link.per_byte_s * task.compression * task.size_bytes
 
 
-# How many measurements the sums of a link remember; it adapts to another route within as many fetches.
+# How many measurements a link's sums remember; after this many fetches, they have adapted to a new route.
 WINDOW = 200.0
-# Fewer measurements say nothing about the slope.
+# Fewer measurements do not determine the slope.
 MIN_COUNT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class LinkMeter:
-    """Measured exchanges over a link, as fading sums, from which latency and seconds per byte are fitted.
+    """Measured exchanges over a link, as decaying sums, from which latency and seconds per byte are fitted.
 
     An exchange of b bytes takes 2 L + N b seconds; the line is fitted by least squares.
+
 
     >>> meter = LinkMeter()
     >>> for size in (1_000, 20_000, 5_000, 90_000, 40_000):
@@ -135,7 +137,7 @@ class LinkMeter:
     products: float = 0.0
 
     def add(self, size_bytes: float, seconds: float) -> "LinkMeter":
-        """Add an exchange of this many bytes that took this long; older ones fade."""
+        """Add an exchange of this many bytes and seconds; older ones decay."""
         kept = 1.0 - 1.0 / WINDOW if self.count >= WINDOW else 1.0
         return LinkMeter(
             self.count * kept + 1.0,
@@ -156,9 +158,10 @@ class LinkMeter:
         return self.seconds / self.count if self.count else 0.0
 
     def fit(self) -> Link | None:
-        """Fit latency and seconds per byte; None before there are a few measurements.
+        """Fit latency and seconds per byte; None until there are enough measurements.
 
-        Sizes that hardly differ say nothing about the slope: all of the time is then latency. Neither is negative.
+        If all sizes are about the same, they do not determine the slope, and all time counts as latency. Neither result
+        is negative.
         """
         if self.count < MIN_COUNT:
             return None
@@ -169,14 +172,14 @@ class LinkMeter:
         return Link(max(self.mean_s - slope * self.mean_bytes, 0.0) / 2.0, slope)
 
     def estimate_s(self, size_bytes: float) -> float:
-        """Estimate the duration of an exchange of this size by the fitted line, or the mean before it is fitted."""
+        """Estimate the duration of an exchange of this size from the fitted line, or the mean if there is none yet."""
         link = self.fit()
         return self.mean_s if link is None else 2.0 * link.latency_s + link.per_byte_s * size_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMeter:
-    """Observations of a host by an observer: how many, how many found a change, sizes, and bytes sent home.
+    """Observations of a host by an observer: their number, how many found a change, sizes, and bytes sent home.
 
     >>> meter = ChangeMeter().add(10_000, 0).add(10_000, 500, is_changed=True)
     >>> meter.change_share, meter.compression, meter.sent_per_look
@@ -190,7 +193,7 @@ class ChangeMeter:
     sent_bytes: float = 0.0
 
     def add(self, size_bytes: float, sent_bytes: float, *, is_changed: bool = False) -> "ChangeMeter":
-        """Add an observation of a page of this size, for which this many bytes were sent home."""
+        """Add an observation of a page of this size for which this many bytes were sent home."""
         kept = 1.0 - 1.0 / WINDOW if self.looks >= WINDOW else 1.0
         faded = replace(
             self,
@@ -210,7 +213,7 @@ class ChangeMeter:
 
     @property
     def compression(self) -> float:
-        """The bytes sent home for a change, as a part of the page (eta)."""
+        """The bytes sent home per change, relative to the page (eta)."""
         return self.sent_bytes / self.changed_bytes if self.changed_bytes else 1.0
 
     @property
@@ -220,10 +223,10 @@ class ChangeMeter:
 
     @property
     def sent_per_look(self) -> float:
-        """The bytes that an observation sends home on average."""
+        """The mean number of bytes that an observation sends home."""
         return self.sent_bytes / self.looks if self.looks else 0.0
 
     def to_task(self, agent_bytes: float = 0.0) -> Task:
-        """Return what is observed, for the equations; ``agent_bytes`` is the size of an errand."""
+        """Return the parameters for the equations; ``agent_bytes`` is the size of an errand."""
         share = agent_bytes / self.mean_bytes if self.mean_bytes else 0.0
         return Task(self.mean_bytes, self.change_share, self.compression, share)

@@ -1,10 +1,9 @@
-"""How the body of a page travels from an observer to home: not at all, as a difference, or whole.
+"""How the body of a page is sent from an observer to home: not at all, as a difference, or whole.
 
-An observer keeps the last body of a page, as home does. If a page is unchanged, only its digest is sent. A changed
-page is compressed by zstd with the last body as dictionary, so that what stayed costs almost nothing. Both sides name
-that body by its digest.
-
-Home unpacks what a stranger sent: the size is stated beforehand, limited, and checked, and nothing is unpacked beyond.
+An observer keeps the last body of a page, as home does. If a page is unchanged, only its digest is sent. A changed page
+is compressed by zstd with the last body as dictionary, so that unchanged parts cost almost nothing. Both sides identify
+that body by its digest. Home does not trust what it unpacks: the size is declared in advance, limited and checked, and
+nothing beyond it is unpacked.
 """
 
 from typing import Literal, NamedTuple
@@ -14,16 +13,16 @@ import zstandard
 
 Form = Literal["same", "delta", "whole"]
 
-LEVEL = 9  # level 6 misses half of what stayed in data that does not shrink, such as images
-# Beyond a modest size, text shrinks to a tenth, a table of zeros to a hundredth: more is no page (``fetch.body``).
+LEVEL = 9  # level 6 misses half of the unchanged parts in incompressible data, such as images
+# Level 6 misses half of the unchanged parts in incompressible data, such as images.
 MAX_RATIO = 200
 SMALL_BYTES = 1 << 20
-# zstd finds nothing further back than its window, which must therefore cover the dictionary and the body.
+# zstd finds nothing farther back than its window, so the window must cover the dictionary and the body.
 MIN_WINDOW_LOG, MAX_WINDOW_LOG = 16, 25
 
 
 class PackedBody(NamedTuple):
-    """A body on its way home: its form, the bytes sent, and size and digest of what they unpack to."""
+    """A body on its way to home: its form, the bytes sent, and the size and digest of the unpacked body."""
 
     form: Form
     data: bytes
@@ -32,11 +31,11 @@ class PackedBody(NamedTuple):
 
 
 class BodyRefused(ValueError):
-    """A packed body that home does not accept: too large, not what it claims to be, or without its dictionary."""
+    """A packed body that home does not accept: it is too large, invalid, or its dictionary is missing."""
 
 
 def digest_body(body: bytes) -> str:
-    """Return the digest by which observer and home name a body; pages are stored with the same."""
+    """Return the digest by which observer and home identify a body; it is the same as for stored pages."""
     return xxhash.xxh3_128_hexdigest(body)
 
 
@@ -59,7 +58,7 @@ def pack_body(body: bytes, copy: bytes | None, copy_digest: str) -> PackedBody:
 
 
 def unpack_body(packed: PackedBody, copy: bytes | None, limit_bytes: int) -> bytes:
-    """Unpack a body from an observer; raise ``BodyRefused`` for one that cannot be what it claims.
+    """Unpack a body from an observer; raise ``BodyRefused`` if it is invalid.
 
     >>> bomb = PackedBody("whole", _compress(bytes(1 << 24), b""), 100, "")
     >>> unpack_body(bomb, None, 1 << 24)

@@ -1,1 +1,1 @@
-"""Meaning of pages as vectors: a space learned from the pages themselves, and similarity in any such space."""
+"""Page vectors for comparing pages by meaning: a space learned from the pages, and similarity in any space."""

@@ -1,10 +1,10 @@
-"""Latent space: page vectors learned from the words of the crawled pages alone, without a model file.
+"""Latent space: page vectors learned only from the words of the crawled pages, without a model file.
 
-Latent semantic indexing (LSI90): pages are rows of word weights tf / (tf + 1.2) · idf² of length one, and the space is
-spanned by the leading right singular vectors of that matrix, found by a randomized range finder with power iterations
-(Halko11, algorithm 4.4). Words that occur together have similar coordinates, so two pages can be close without a word
-in common. The idf is squared since otherwise common words take up most of the space. The sparse products are sums over
-sorted arrays; numpy is enough.
+Latent semantic indexing (LSI90): pages are rows of word weights tf / (tf + 1.2) · idf², scaled to length one. The space
+is spanned by the leading right singular vectors of that matrix, found by a randomized range finder with power
+iterations (Halko11, algorithm 4.4). Words that occur together have similar coordinates, so two pages can be close
+without a common word. The idf is squared because otherwise common words would take up most of the space. The sparse
+products are sums over sorted arrays, for which numpy is enough.
 """
 
 from itertools import pairwise
@@ -19,12 +19,12 @@ from vedette.policy import Floats, Ints
 DIMENSIONS = 120
 OVERSAMPLING = 10
 POWER_ITERATIONS = 2
-# A word of one page relates it to none; a word of more pages than this share tells nothing.
+# A word on only one page relates it to no other; a word on more than this share of the pages distinguishes none.
 MIN_PAGES = 2
 MAX_SHARE = 0.2
 MAX_WORDS = 100_000
 SATURATION = 1.2
-CHUNK = 1 << 18  # weights that are multiplied at once
+CHUNK = 1 << 18  # weights that are multiplied at a time
 
 Vectors = npt.NDArray[np.float32]
 _URL = TEXT_FIELDS.index("url")
@@ -38,12 +38,12 @@ class LatentSpace(NamedTuple):
     axes: Vectors
 
     def project(self, pages: ForwardTokens) -> Vectors:
-        """Project pages into the space, as vectors of length one; those without any of its words are zero."""
+        """Project pages into the space, as vectors of length one, or zero for pages without any of its words."""
         return normalize_rows(_multiply(_weigh(_count(pages), self.words, self.weights), self.axes))
 
 
 class _Sparse(NamedTuple):
-    """A sparse matrix, row by row: row and column of each value, and the number of rows."""
+    """A sparse matrix by rows: row, column and value of each entry, and the number of rows."""
 
     row: Ints
     column: Ints
@@ -56,7 +56,7 @@ class _Sparse(NamedTuple):
 
 
 def learn_space(pages: ForwardTokens, rng: np.random.Generator, dimensions: int = DIMENSIONS) -> LatentSpace | None:
-    """Learn a space from the words of pages; None if they have too few words in common.
+    """Learn a space from the words of pages; None if they do not have enough words in common.
 
     >>> words = np.array([1, 2, 9, 1, 2, 3, 3, 4, 3, 4, 8], np.uint32)
     >>> pages = ForwardTokens(words, np.array([[0, 0, 0, 0, n] for n in (3, 3, 2, 3)]))
@@ -91,7 +91,7 @@ def _find_axes(weights: _Sparse, columns: int, wanted: int, rng: np.random.Gener
 
 
 def normalize_rows(vectors: npt.NDArray[np.floating]) -> Vectors:
-    """Scale vectors to length one; those of length zero stay as they are.
+    """Scale vectors to length one; zero vectors are not changed.
 
     >>> normalize_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -110,7 +110,10 @@ def _count(pages: ForwardTokens) -> _Sparse:
 
 
 def _weigh(counts: _Sparse, words: npt.NDArray[np.uint32], weights: Floats) -> _Sparse:
-    """Weigh the words that a space has, each page's weights scaled to length one; columns become places in it."""
+    """Weigh the words that are in a space, and scale each page's weights to length one.
+
+    Columns are places in the space.
+    """
     column = np.minimum(np.searchsorted(words, counts.column), len(words) - 1)
     known = np.flatnonzero(words[column] == counts.column)
     row, column = counts.row[known], column[known]

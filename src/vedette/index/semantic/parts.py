@@ -1,4 +1,4 @@
-"""Parts of a page that are embedded one by one: consecutive sections, joined or cut to about the same length."""
+"""Parts of a page that are embedded separately: consecutive sections, joined or cut to about the same length."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MAX_PARTS = 8
 
 
 class Part(NamedTuple):
-    """A part of a page: where it starts in the page's text, and what is embedded, with title and heading."""
+    """A part of a page: where it starts in the page's text, and the embedded text, including title and heading."""
 
     start: int
     text: str

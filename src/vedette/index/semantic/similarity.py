@@ -1,8 +1,8 @@
-"""Similarity of pages to a query in a space of vectors, comparable between spaces.
+"""Similarity of pages to a query in a vector space, comparable across spaces.
 
-A page has one vector, or one for each of several parts; the best one counts. Cosines mean different things in
-different spaces, so a page's similarity is how many standard deviations it is above the mean of all pages, as a share
-of ``FULL``: 0 for an average page, 1 for one that hardly occurs by chance.
+A page has one vector, or one per part, and its best one counts. Cosines mean different things in different spaces, so a
+page's similarity is the number of standard deviations above the mean of all pages, divided by ``FULL``: 0 for an
+average page, 1 for one that hardly occurs by chance.
 """
 
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from vedette.index.semantic.latent_space import Vectors, normalize_rows
 from vedette.policy import Floats, Ints
 
 FULL = 8.0
-# Pages below this are not candidates: among a few thousand, that many are so similar by chance.
+# Pages below this are not candidates: in a few thousand pages, this similarity occurs by chance.
 MIN_SHARE = 0.3
-# How much the best pages by words count beside the query itself.
+# How much the best pages by words count in addition to the query itself.
 EXAMPLE_SHARE = 0.5
 
 
 class Similarity(NamedTuple):
-    """How similar pages are to a query, from 0 to 1; ids ascend. ``trust`` is how much that counts in ranking.
+    """How similar pages are to a query, from 0 to 1; ids ascend. ``trust`` is its weight in ranking.
 
     >>> near = Similarity(np.array([3, 8]), np.array([0.1, 0.7]))
     >>> near.look_up(np.array([8, 5, 3])).tolist(), near.best(5).tolist()
@@ -32,7 +32,7 @@ class Similarity(NamedTuple):
     trust: float = 1.0
 
     def look_up(self, ids: Ints) -> Floats:
-        """Return the similarity of pages as far as it is trusted; 0 for those without a vector."""
+        """Return the similarity of pages times its trust, or 0 for pages without a vector."""
         if not len(self.ids):
             return np.zeros(len(ids))
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
@@ -53,7 +53,7 @@ class PartVectors(NamedTuple):
     vectors: Vectors
 
     def average(self, ids: Ints, weights: Floats) -> Vectors | None:
-        """Return the weighted mean of the first parts of pages; None if none of them has a vector."""
+        """Return the weighted mean of the pages' first parts; None if none of them has a vector."""
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         known = self.ids[places] == ids if len(self.ids) else np.zeros(len(ids), np.bool_)
         if not known.any():
@@ -63,7 +63,7 @@ class PartVectors(NamedTuple):
 
 
 def measure_similarity(parts: PartVectors, query: Vectors, trust: float = 1.0) -> Similarity:
-    """Measure how similar all pages are to a query's vector; none are if there are values that are no numbers."""
+    """Measure how similar all pages are to a query's vector; none are similar if a value is not a number."""
     if not len(parts.ids) or not query.any():
         return Similarity(parts.ids[:0], np.zeros(0))
     best = compute_cosines(parts, query)
@@ -78,7 +78,7 @@ def compute_cosines(parts: PartVectors, query: Vectors) -> Floats:
 
 
 def scale_cosines(ids: Ints, cosines: Floats, mean: float, spread: float, trust: float = 1.0) -> Similarity:
-    """Scale cosines to shares by the mean and spread of all pages; none are similar if these are no numbers."""
+    """Scale cosines to similarities by the mean and spread of all pages; none are similar if these are not numbers."""
     if not np.isfinite(spread):
         return Similarity(ids[:0], np.zeros(0))
     return Similarity(ids, np.clip((cosines - mean) / (FULL * spread or 1.0), 0.0, 1.0), trust)
@@ -87,10 +87,9 @@ def scale_cosines(ids: Ints, cosines: Floats, mean: float, spread: float, trust:
 def blend_query(own: Vectors | None, examples: Vectors | None, share: float = EXAMPLE_SHARE) -> Vectors | None:
     """Blend a query's own vector, if there is one, with the mean of the best pages by words; None if neither exists.
 
-    ``share`` is how much these count beside the query.
+    ``share`` is the weight of these pages. This is pseudo-relevance feedback (Rocchio71): most of the best pages by
+    words are relevant, so their mean describes the topic better than a few words do.
 
-    The examples are pseudo-relevance feedback (Rocchio71): most of the best pages by words are relevant, so their
-    mean says more about what is wanted than a few words do.
 
     >>> blend_query(None, np.array([0.0, 2.0], np.float32)).tolist(), blend_query(None, None)
     ([0.0, 1.0], None)

@@ -1,18 +1,18 @@
 """Observers experiment: when is it cheaper to look where the pages are, and what does that save? Observe99, 2.5.
 
-A budget is the share of all pages' direct fetching time (eq. 41) that a day has. Each observation costs what eq. 41 or
-eq. 42 says, wherever the time is spent, so that observers get no time for free. Pages change as Poisson processes, and
-are fetched at even intervals; the frequencies are the best for the budget (one price for all pages, where the gain in
-freshness per second is equal). So the only difference between policies is where pages are observed from:
+A budget is the time per day, as a share of the time to fetch all pages from home (eq. 41). Each observation costs what
+eq. 41 or eq. 42 says, so an observer's time is not free. Pages change as Poisson processes, and are fetched at regular
+intervals, with the best frequencies for the budget (one price for all pages, at which the gain in freshness per second
+is equal). So policies only differ in where pages are observed from:
 
 - ``observers-0``: everything from home.
 - ``observers-1``, ``observers-4``: observers where most of the distant pages are, in this order; with four, one is at
 home. Hosts are assigned greedily (``fetch.observers.assignment``).
 - ``figure-4``: no web; the comparison of the paper's figure 4 over latency, size and change share, one row for each.
 
-``freshness_far`` is that of pages which are in another region and larger than the median. ``greedy_loss`` compares the
-greedy assignment with the best one, found by trying all, for six hosts whose observers have room for half
-of the hosts that they observe faster than home.
+``freshness_far`` is the freshness of large pages (above the median) in other regions. ``greedy_loss`` compares the
+greedy assignment with the best one, found by trying all, for six hosts whose observers have room for half of the hosts
+that they observe faster than home.
 """
 
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ def compute_freshness(rate: Floats, looks: Floats) -> Floats:
 
 
 def choose_regions(pages: RegionPages, count: int) -> list[str]:
-    """Choose the regions of observers: where most distant pages are, then home."""
+    """Choose the regions of observers: those with the most distant pages first, then home."""
     sizes = {region: pages.region.count(region) for region in REGIONS if region != HOME}
     return [*sorted(sizes, key=lambda region: (-sizes[region], region)), HOME][:count]
 
@@ -132,7 +132,7 @@ def find_costs(pages: RegionPages, places: Mapping[str, str], change_share: Floa
 
 
 def measure_greedy_loss(pages: RegionPages, regions: list[str], seed: int) -> float:
-    """Measure what greedy assignment loses against the best, where observers have room for half of the work."""
+    """Measure how much worse greedy assignment is than the best one, if observers have room for half of the work."""
     hosts = estimate_hosts(pages, regions, 4.0)
     picked = rng_for(seed, "lab/observers/greedy").choice(len(hosts), min(GREEDY_HOSTS, len(hosts)), replace=False)
     some = [hosts[number] for number in picked.tolist()]
@@ -146,7 +146,7 @@ def measure_greedy_loss(pages: RegionPages, regions: list[str], seed: int) -> fl
 
 
 def compare_scenarios() -> list[Measurements]:
-    """Compare the two scenarios of the paper's figure 4 over latency, size and change share."""
+    """Compare the two scenarios of the paper's figure 4 for several latencies, sizes and change shares."""
     rows: list[Measurements] = []
     near = Link(0.001, 1e-8)
     for latency_s, size, share in product(LATENCIES_S, SIZES, CHANGE_SHARES):

@@ -1,4 +1,4 @@
-"""Ads of a cluster: all gateways choose from one market and charge to one ledger, both in PostgreSQL."""
+"""Ads of a cluster: all gateways share one market and one ledger in PostgreSQL."""
 
 import secrets
 import time
@@ -16,14 +16,14 @@ from vedette.runtime.commands.ads_commands import AdCommands
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import CommandResult, command_to_json
 
-# Commands on ads are in the log of commands, but no shard executes them.
+# Commands on ads are recorded in the command log, but no shard executes them.
 NO_SHARD = -1
 
 
 class ClusterAdStorage:
     """The ``AdStorage`` of a cluster.
 
-    ``list_keys`` lists the user keys, ``get_policy`` returns the policy that the operator has chosen at runtime.
+    ``list_keys`` lists the user keys, and ``get_policy`` returns the policy that the operator has chosen at runtime.
     """
 
     def __init__(self, dsn: str, list_keys: Callable[[], list[UserKeyRow]], get_policy: Callable[[], str]) -> None:
@@ -52,11 +52,11 @@ class ClusterAdStorage:
             return CampaignStore(db).list_advertisers()
 
     def list_keys(self) -> list[UserKeyRow]:
-        """List the user keys that all shards have."""
+        """List the user keys that exist on all shards."""
         return self._list_keys()
 
     def run_command(self, command: AdCommand, by: str, id_: str) -> CommandResult:
-        """Execute a command on ads here, once per ``id_``, and log it with its outcome."""
+        """Execute an ad command on this gateway, once per ``id_``, and log its outcome."""
         keys = self._list_keys()
         with self._database.write() as db:
             number = log_command(db.connection, id_ or secrets.token_hex(16), command_to_json(command), by, NO_SHARD)
@@ -69,7 +69,7 @@ class ClusterAdStorage:
         return CommandResult(reply.words, number)
 
     def get_salt(self, day: str) -> bytes:
-        """Return the salt of visitor hashes of a day: on each gateway, a person is the same one."""
+        """Return the salt of visitor hashes of a day, so that a visitor has the same hash on each gateway."""
         if day not in self._salts:
             yesterday = (date.fromisoformat(day) - timedelta(days=1)).isoformat()
             try:

@@ -1,4 +1,4 @@
-"""Alert claims of a shard: what it sends is claimed in PostgreSQL first, so that no other shard sends it again."""
+"""Alert claims of a shard: it claims alerts in PostgreSQL before sending them, so that each is sent once."""
 
 from collections.abc import Collection
 from functools import cache
@@ -11,7 +11,7 @@ from vedette.runtime.cluster.lease import ShardSettings
 
 @cache
 def load_signing_secret(dsn: str) -> bytes:
-    """Load the secret from which the keys of alerts derive, the same whichever shard sends a message."""
+    """Load the secret from which the keys of alerts are derived; all shards have the same one."""
     with connect(dsn) as connection:
         return read_secret(connection)
 
@@ -28,6 +28,6 @@ class ShardClaims:
             return claim_pages(connection, self._shard.number, self._shard.epoch, pairs)
 
     def confirm(self, pairs: Collection[AlertPage]) -> None:
-        """Note that these were saved, and are never sent again."""
+        """Record that these pairs were saved, so that they are never sent again."""
         with connect(self._shard.dsn) as connection:
             mark_sent(connection, pairs)

@@ -1,8 +1,8 @@
 """Click learning of a gateway: page reputations from the recorded searches and clicks of all gateways.
 
-python -m vedette.runtime.cluster.click_learning FOLDER CLOCK
+    python -m vedette.runtime.cluster.click_learning FOLDER CLOCK
 
-It runs in a low-priority process, as on one machine, and asks the shards what it must know of pages. The connection
+As on one machine, it runs in a low-priority process. It gets hosts and URLs of pages from the shards. The connection
 string of PostgreSQL is in the environment.
 """
 
@@ -28,13 +28,13 @@ MAX_IDLE_S = 60.0
 
 
 class ShardPages:
-    """Pages of all shards, as click learning needs them."""
+    """Hosts and URLs of the pages of all shards, for click learning."""
 
     def __init__(self, shards: ConsoleShards) -> None:
         self._shards = shards
 
     def find_hosts(self, ids: Sequence[int]) -> dict[int, int]:
-        """Find the host of each page; those of shards that do not respond are left out."""
+        """Find the host of each page, leaving out pages of shards that do not respond."""
         own = _group_by_shard(ids)
         found = self._shards.ask("pages.find_hosts", {shard: (numbers,) for shard, numbers in own.items()})
         return {
@@ -58,7 +58,7 @@ def _group_by_shard(ids: Sequence[int]) -> Mapping[int, list[int]]:
 
 
 class ClusterLearningJob:
-    """Schedule click learning in a gateway: when there are new searches, and now and then for the setting."""
+    """Schedule click learning in a gateway: when there are new searches, and regularly for changed settings."""
 
     def __init__(self, folder: Path, clock: Clock, dsn: str) -> None:
         os.environ[DSN_ENV] = dsn  # for the job: others can see the command line
@@ -82,7 +82,7 @@ class ClusterLearningJob:
 
 
 def learn_once(folder: Path, clock: Clock, dsn: str) -> None:
-    """Learn from what is recorded in a gateway's folder, unless the operator has switched learning off."""
+    """Learn from the searches recorded in a gateway's folder, unless the operator has turned learning off."""
     place = folder / LEARNED_DIR
     place.mkdir(mode=0o700, exist_ok=True)
     shards = ConsoleShards(ClusterDirectory(dsn))

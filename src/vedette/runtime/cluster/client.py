@@ -1,4 +1,4 @@
-"""Commands to all shards of a cluster, by the log in PostgreSQL: from the console, the API and the command line."""
+"""Commands to all shards of a cluster, through the log in PostgreSQL, for console, API and command line."""
 
 import secrets
 import time
@@ -22,9 +22,9 @@ POLL_EVERY_S = 0.05
 
 
 def run_in_cluster(dsn: str, command: Command, by: str, id_: str = "") -> CommandResult:
-    """Have the shards execute a command, once per ``id_``; those that are down do it when they run again."""
+    """Have the shards execute a command, once per ``id_``; shards that are down execute it when they are back."""
     if isinstance(command, Undo):
-        raise UsageError("a command sent to all shards cannot be undone yet: run the opposite command")
+        raise UsageError("commands to all shards cannot be undone yet: run the opposite command")
     with connect(dsn) as connection:
         shards, running = load_cluster(connection).shards, _list_running(list_shards(connection))
         parts = _route_command(command, shards)
@@ -69,14 +69,14 @@ def _route_command(command: Command, shards: ShardMap) -> dict[int | None, Comma
 
 
 def _sum_up(replies: Sequence[CommandReply], awaited: frozenset[int], number: int) -> CommandResult:
-    """Sum up the replies of shards; a refusal of all of them is one of the command."""
+    """Combine the replies of shards; if all of them refused the command, it fails."""
     done = [reply for reply in replies if not reply.is_error]
     if not done and replies:
         raise UsageError(replies[0].words)
     if not done:
         raise CommandPending("not done yet: no shard has responded; the command runs as soon as one does")
     words = "; ".join(_describe_replies(done))
-    late = f"; {_name_shards(awaited)} will do it when {'it' if len(awaited) == 1 else 'they'} can" if awaited else ""
+    late = f"; {_name_shards(awaited)} will do so when available" if awaited else ""
     return CommandResult(f"{words}{late}", number)
 
 
@@ -98,7 +98,7 @@ def _name_shards(shards: Sequence[int] | frozenset[int]) -> str:
 
 
 class ClusterClient:
-    """A cluster as the command line uses it, instead of a data folder."""
+    """A cluster as the command line uses it, in place of a data folder."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -113,17 +113,17 @@ class ClusterClient:
         return ConsoleShards(ClusterDirectory(self._dsn))
 
     def run_command(self, command: Command, actor: str) -> dict[str, Any]:
-        """Execute a command; return what was done, as on a data folder whose coordinator runs."""
+        """Execute a command and return what was done, as for a data folder with a running coordinator."""
         return {"done": run_in_cluster(self._dsn, command, actor).words, "running": True}
 
     def get_settings(self) -> RuntimeSettings:
-        """Return the runtime settings of a shard, which are those of all."""
+        """Return the runtime settings, which are the same on all shards."""
         found: RuntimeSettings | None = self._shards.ask_any("monitoring.get_runtime_settings")
         if found is None:
-            raise UsageError("no shard responds: start a node with vedette cluster join")
+            raise UsageError("no shard is responding: start a node with vedette cluster join")
         return found
 
     def check_complete(self) -> None:
-        """Refuse to show less than all: raise ``UsageError`` if a shard did not respond."""
+        """Raise ``UsageError`` if a shard did not respond, rather than show incomplete results."""
         if missing := self._shards.describe_missing():
             raise UsageError(missing[0].lower() + missing[1:].rstrip("."))

@@ -1,4 +1,4 @@
-"""Search over all shards of a cluster, as the pages, the API and MCP use it; one gateway serves them on each node."""
+"""Search over all shards of a cluster, for pages, API and MCP. Each gateway has one."""
 
 import secrets
 import threading
@@ -32,14 +32,14 @@ MAX_OVERVIEWS = 64
 
 
 class BackgroundValue(Generic[T]):
-    """A value that is loaded in the background now and then, so that no search waits for it."""
+    """A value that is regularly loaded in the background, so that no search waits for it."""
 
     def __init__(self, load: Callable[[], T], first: T, every_s: float) -> None:
         self._load, self._value, self._every_s = load, first, every_s
         threading.Thread(target=self._reload_forever, daemon=True).start()
 
     def get(self) -> T:
-        """Return the value as last loaded."""
+        """Return the value that was loaded last."""
         return self._value
 
     def _reload_forever(self) -> None:
@@ -50,9 +50,10 @@ class BackgroundValue(Generic[T]):
 
 
 class ClusterSearch:
-    """A ``web.ports.SearchService`` over all shards. ``find_shard`` returns the shard that owns a partition.
+    """A ``web.ports.SearchService`` over all shards.
 
-    What was learned from clicks is in the folder ``learned``. ``get_settings`` returns the runtime settings.
+    ``find_shard`` returns the shard that owns a partition. The folder ``learned`` contains what was learned from
+    clicks. ``get_settings`` returns the runtime settings.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ClusterSearch:
         self._overviews: dict[tuple[str, ...], CachedValue[IndexOverview]] = {}
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Search all shards; equal searches share their results for a few seconds."""
+        """Search all shards; repeated searches share their results for a few seconds."""
         now_s, settings = self._clock.now(), self._settings.get()
         has_changed = self._reputation.refresh()
         if has_changed or not 0 <= now_s - self._cleared_s < RESULTS_TTL_S * self._clock.speed:
@@ -88,7 +89,7 @@ class ClusterSearch:
         return slate._replace(request=wish)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Suggest completions of a query: those that most shards suggest first, and then each shard's best."""
+        """Suggest completions of a query: first those that most shards suggest, then the best of each shard."""
         replies = self._ask_all("suggest", typed, most, site, allowed)
         ranks: Counter[str] = Counter()
         for words in replies.values():
@@ -96,7 +97,7 @@ class ClusterSearch:
         return tuple(text for text, _ in ranks.most_common(most))
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """Return the numbers of all shards together; the median age is the mean of theirs by pages."""
+        """Return the numbers of all shards combined; the median age is the weighted mean of the shards' medians."""
         if len(self._overviews) >= MAX_OVERVIEWS:
             self._overviews.clear()
         kept = self._overviews.setdefault(allowed, CachedValue[IndexOverview](CACHE_TTL_S))
@@ -122,7 +123,7 @@ class ClusterSearch:
         )
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """Find the cached copy of a page in the shard that has it."""
+        """Find the cached copy of a page in its shard."""
         shard, own = split_id(id_)
         found: CachedCopy | None = self._ask_one(shard, "find_copy", own, allowed)
         return found
@@ -140,11 +141,11 @@ class ClusterSearch:
         return tuple(page._replace(id=join_id(shard, page.id)) for page in found)
 
     def list_sites(self) -> tuple[Site, ...]:
-        """List the sites of all shards; each shard knows all."""
+        """List the sites of all shards; each shard knows all of them."""
         return self._sites.get(lambda: tuple(_merge_lists(self._ask_all("list_sites"), lambda site: site.start)))
 
     def list_keys(self) -> list[UserKeyRow]:
-        """List the user keys that every shard has which responded: a key that one has revoked is no longer valid."""
+        """List the user keys that all responding shards have: a key that one of them has revoked is not valid."""
         return self._keys.get(self._load_keys)
 
     def _load_keys(self) -> list[UserKeyRow]:
@@ -153,7 +154,7 @@ class ClusterSearch:
         return [row for digest, row in valid[0].items() if all(digest in rows for rows in valid)] if valid else []
 
     def get_incomplete_reason(self) -> str:
-        """Return why results may be incomplete: a shard that does not respond, or one that is being indexed."""
+        """Return why results may be incomplete: a shard does not respond or is still being indexed."""
         replies: dict[int, str] = self._ask_all("get_incomplete_reason")
         silent = len(self._shards.numbers) - len(replies)
         if silent:
@@ -165,7 +166,7 @@ class ClusterSearch:
         return tuple(one for reply in self._ask_all("list_failing").values() for one in reply)
 
     def count_exceeded(self) -> int:
-        """Count the addresses and domains that reached the daily limit of requests in some shard."""
+        """Count the addresses and domains that reached the daily request limit in any shard."""
         return sum(self._ask_all("count_exceeded").values())
 
     def ranking(self) -> RankingReport | None:
@@ -191,5 +192,5 @@ def _sum_facets(each: Iterable[Sequence[FacetCount]], most: int) -> tuple[FacetC
 
 
 def _merge_lists(replies: Mapping[int, Iterable[T]], key: Callable[[T], object]) -> list[T]:
-    """Merge the lists of shards in order, each item once."""
+    """Merge the lists of shards in order, without duplicates."""
     return list({key(item): item for shard in sorted(replies) for item in replies[shard]}.values())

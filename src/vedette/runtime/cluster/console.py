@@ -1,4 +1,4 @@
-"""The console of a gateway: what its pages show of all shards, asked of the shards or read from PostgreSQL.
+"""The console of a gateway: it gets what it shows from the shards or from PostgreSQL.
 
 A shard that does not respond is left out, and ``describe_missing`` says so on the page.
 """
@@ -62,7 +62,7 @@ NAMES_TTL_S = 2.0
 
 
 class ConsoleShards:
-    """The shards as the console asks them, over connections of their own: searches never wait for the console."""
+    """The shards as the console calls them, over its own connections, so that searches never wait for the console."""
 
     def __init__(self, directory: ClusterDirectory) -> None:
         self._directory = directory
@@ -75,7 +75,7 @@ class ConsoleShards:
         refusals: dict[int, str] = {}
         found = self._shards.ask(verb, arguments, refusals)
         for shard, why in refusals.items():
-            print_error(f"shard {shard} could not answer the console ({verb}): {why}")
+            print_error(f"shard {shard} failed to answer the console ({verb}): {why}")
         self._missing = self._missing - found.keys() | (arguments.keys() - found.keys())
         return found
 
@@ -84,7 +84,7 @@ class ConsoleShards:
         return self.ask(verb, dict.fromkeys(self.list_numbers(), arguments))
 
     def ask_any(self, verb: str, *arguments: object) -> Any:  # noqa: ANN401 - of the verb's type
-        """Return the reply of one shard, for what all of them know; None if none responds."""
+        """Return the reply of any shard to a call that all of them answer alike; None if none responds."""
         return next(iter(self.ask_all(verb, *arguments).values()), None)
 
     def ask_owner(self, url: str, verb: str, *arguments: object) -> Any:  # noqa: ANN401 - of the verb's type
@@ -96,7 +96,7 @@ class ConsoleShards:
         refusals: dict[int, str] = {}
         found = self._shards.ask(verb, {shard: arguments}, refusals)
         if shard not in found:
-            raise UsageError(refusals.get(shard, f"shard {shard} does not respond: try again in a moment"))
+            raise UsageError(refusals.get(shard, f"shard {shard} is not responding: try again in a moment"))
         return found[shard]
 
     def find_owner(self, url: str) -> int:
@@ -108,7 +108,7 @@ class ConsoleShards:
         return tuple(self._shards.numbers)
 
     def describe_missing(self) -> str:
-        """Describe which shards have not responded lately; empty if all did."""
+        """Describe which shards have not responded recently; empty if all did."""
         missing = sorted(self._missing & set(self.list_numbers()))
         if not missing:
             return ""
@@ -119,7 +119,7 @@ class ConsoleShards:
 
 
 class ClusterMonitor(FolderMonitor):
-    """The console's ``Monitoring`` in a cluster. Searches are those of all gateways, time series this one's."""
+    """The console's ``Monitoring`` in a cluster. Searches are from all gateways, time series from this one."""
 
     def __init__(self, settings: ProcessSettings, dsn: str, shards: ConsoleShards) -> None:
         super().__init__(settings.folder, settings.clock, settings.config)
@@ -128,7 +128,7 @@ class ClusterMonitor(FolderMonitor):
         self._settings = CachedValue[RuntimeSettings](FAST_TTL_S)
 
     def get_crawl_status(self) -> CrawlStatus:
-        """Return the status of all shards together."""
+        """Return the combined status of all shards."""
         return self._sum.get(self._load_sum)
 
     def list_hosts(self) -> HostList:
@@ -137,19 +137,19 @@ class ClusterMonitor(FolderMonitor):
         return merged._replace(rows=merged.rows[:MAX_HOSTS])
 
     def get_refresh_status(self) -> RefreshStatus:
-        """Return the refresh status of all shards together."""
+        """Return the combined refresh status of all shards."""
         return merge_refresh(list(self._shards.ask_all("monitoring.get_refresh_status").values()))
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """Return the discovery reports of all shards together."""
+        """Return the combined discovery reports of all shards."""
         return merge_discovery(list(self._shards.ask_all("monitoring.get_discovery_report").values()))
 
     def get_budget_report(self, days: int) -> BudgetReport:
-        """Return where the fetch budgets of all shards went."""
+        """Return how all shards spent their fetch budgets."""
         return merge_budget(list(self._shards.ask_all("monitoring.get_budget_report", days).values()))
 
     def get_runtime_settings(self) -> RuntimeSettings:
-        """Return the runtime settings, which are those of every shard."""
+        """Return the runtime settings, which are the same on all shards."""
         found: RuntimeSettings | None = self._shards.ask_any("monitoring.get_runtime_settings")
         return super().get_runtime_settings() if found is None else found
 
@@ -181,7 +181,7 @@ class ClusterMonitor(FolderMonitor):
 
 
 def load_crawl_sum(dsn: str) -> CrawlStatus:
-    """Load the numbers that all shards last wrote to PostgreSQL, summed up."""
+    """Load the sum of the numbers that all shards last wrote to PostgreSQL."""
     with connect(dsn) as connection:
         shards = list_shards(connection)
     every = [shard.numbers for shard in shards if shard.numbers]
@@ -210,7 +210,7 @@ def load_crawl_sum(dsn: str) -> CrawlStatus:
 
 
 def load_crawl_counts(dsn: str) -> dict[str, float]:
-    """Load the counts of all shards together that time series show."""
+    """Load the combined counts of all shards, for time series."""
     with connect(dsn) as connection:
         every = [shard.numbers for shard in list_shards(connection)]
     names = ("pages", "urls_known", "urls_waiting", "requests")
@@ -250,13 +250,13 @@ def _build_shard_line(shard: ShardStatus) -> ShardLine:
 
 
 class ClusterSites:
-    """The console's ``SiteService`` in a cluster: sites and rules are those of all shards, a URL that of its owner."""
+    """The console's ``SiteService`` in a cluster: all shards have the same sites, and each URL has an owner."""
 
     def __init__(self, shards: ConsoleShards) -> None:
         self._shards = shards
 
     def list_sites(self) -> list[SiteLine]:
-        """List all sites: pages and URLs of all shards, state and troubles from where its host is."""
+        """List all sites: pages and URLs are summed over all shards, state and problems come from the host's shard."""
         lines: dict[int, list[SiteLine]] = self._shards.ask_all("sites.list_sites")
         found: dict[str, list[tuple[int, SiteLine]]] = {}
         for shard, own in lines.items():
@@ -278,14 +278,14 @@ class ClusterSites:
         return next((StoredSite(one.site, one.paused) for one in self.list_sites() if one.site.start == start), None)
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
-        """Preview a site before it is added, as the shard that owns its host sees it."""
+        """Preview a site before it is added, from the shard that owns its host."""
         found: SitePreview = self._shards.ask_owner(site.start, "sites.preview_site", site, asked_s)
         return found
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
-        """List the URLs behind a count, shard by shard; the place in the list names the shard.
+        """List the URLs of a count, one shard after another; the cursor names the shard.
 
-        Positions and the number of known URLs are those of the shards that were scanned.
+        Positions and the number of known URLs only cover the shards that were scanned.
         """
         shards = self._shards.list_numbers()
         start, place = split_id(after)
@@ -311,12 +311,12 @@ class ClusterSites:
         return RemovalImpact(sum(one.known for one in found), sum(one.pages for one in found))
 
     def explain_url(self, url: str) -> dict[str, Any]:
-        """Explain a URL, as the shard that owns its host sees it."""
+        """Explain a URL, using the shard that owns its host."""
         found: dict[str, Any] = self._shards.ask_owner(url, "sites.explain_url", url)
         return found
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
-        """List the hosts to which pages of any shard link but that no site covers, most linked first."""
+        """List hosts that are linked from pages of any shard but are not part of a site, most linked first."""
         return merge_unlisted(self._shards.ask_all("sites.list_unlisted_hosts", most).values(), most)
 
     def list_rules(self) -> list[StoredRule]:
@@ -325,7 +325,7 @@ class ClusterSites:
 
 
 class ClusterAlerts:
-    """The console's ``AlertService`` in a cluster: alerts are those of every shard, messages those of all."""
+    """The console's ``AlertService`` in a cluster: alerts are the same on all shards, and all messages are shown."""
 
     def __init__(self, settings: ProcessSettings, shards: ConsoleShards) -> None:
         self._shards = shards
@@ -333,7 +333,7 @@ class ClusterAlerts:
         self._names = CachedValue[frozenset[str]](NAMES_TTL_S)
 
     def list_alerts(self) -> list[AlertLine]:
-        """List the alerts, each with the new pages that all shards found for it."""
+        """List the alerts, each with its number of new pages in all shards."""
         found: dict[int, list[AlertLine]] = self._shards.ask_all("alerts.list_alerts")
         counts = sum_counts({line.watch.name: line.items for line in lines} for lines in found.values())
         lines = {line.watch.name: line for lines in found.values() for line in lines}
@@ -352,10 +352,10 @@ class ClusterAlerts:
         """Have a shard send an alert's webhook a test message."""
         shard = next(iter(self._shards.ask_all("alerts.list_alerts")), None)
         if shard is None:
-            raise UsageError("no shard responds: try again in a moment")
+            raise UsageError("no shard is responding: try again in a moment")
         sent: SentMessage = self._shards.ask_one(shard, "alerts.send_test", name)
         return sent
 
     def has_alert(self, name: str) -> bool:
-        """Check whether an alert of this name exists, or did a moment ago."""
+        """Check whether an alert of this name exists, or existed a moment ago."""
         return name in self._names.get(lambda: frozenset(line.watch.name for line in self.list_alerts()))

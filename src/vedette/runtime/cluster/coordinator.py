@@ -1,7 +1,7 @@
-"""The coordinator's side of the exchange: apply links of other shards, and give and take turns at addresses.
+"""The coordinator's side of the exchange: apply links of other shards, and take or pass on addresses.
 
-The exchanger is a process of its own, so the coordinator never waits for PostgreSQL. It sends the verb ``exchange``;
-what it brings is applied in one transaction, and the reply leaves after the commit.
+The exchanger is a separate process, so the coordinator never waits for PostgreSQL. Each ``exchange`` request is applied
+in one transaction, and the reply is sent after the commit.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def build_shard(settings: ShardSettings, state: State, speed: float) -> Partitio
 
 
 class ExchangeHandler:
-    """Handler of the exchanger's requests in the running coordinator of a shard."""
+    """Handler of the exchanger's requests in a shard's coordinator."""
 
     def __init__(self, state: State, coordinator: Coordinator, shard: PartitionShard, clock: Clock) -> None:
         self._state, self._coordinator, self._shard, self._speed = state, coordinator, shard, clock.speed
@@ -57,12 +57,12 @@ class ExchangeHandler:
         share_per_s: float,
         shards: tuple[Sequence[int], Sequence[int]] | None,
     ) -> Response:
-        """Apply what the exchanger brings; return what it should do next.
+        """Apply what the exchanger received, and return what it should do next.
 
         ``sent`` is the (epoch, sequence) up to which the mailbox has the outbox. ``granted`` are addresses with the
-        wall seconds until their first request, ``contested`` those that other shards wait for. ``price`` is the
-        cluster's, and ``share_per_s`` what this shard may spend of the budget. ``shards`` is the map of all shards,
-        if it has changed.
+        wall seconds until their first request, and ``contested`` are those that other shards wait for. ``price`` is the
+        cluster's price, and ``share_per_s`` the part of the budget that this shard may spend. ``shards`` is the map of
+        all shards, if it has changed.
         """
         if shards is not None:
             self._shard.use_map(ShardMap(tuple(shards[0]), tuple(shards[1])))
@@ -77,7 +77,7 @@ class ExchangeHandler:
             rows = [(epoch, sequence, links) for one, epoch, sequence, links in batches if one == source]
             lost = store.apply_once(source, rows, lambda links: self._admit(links, now_s))
             if lost:
-                print_error(f"{lost} batches of links from shard {source} cannot be read and are left out")
+                print_error(f"skipped {lost} unreadable batches of links from shard {source}")
         for address, wait_s in granted:
             self._begin_turn(address, now_s, wait_s)
         ended = self._shard.end_turns(contested, now_s)
@@ -98,9 +98,9 @@ class ExchangeHandler:
         self._coordinator.host_table.start_turn(address, hosts, now_s + wait_s * self._speed)
 
     def _admit(self, links: Sequence[ForeignLinks], now_s: float) -> None:
-        """Admit links of another shard, under the rules that this shard has now.
+        """Admit links from another shard, under this shard's current rules.
 
-        What belongs to a part that this shard has given up since is sent on.
+        Links to a part that this shard no longer owns are forwarded.
         """
         coordinator, groups = self._coordinator, list[LinkGroup]()
         for one in links:
@@ -119,7 +119,7 @@ class ExchangeHandler:
         coordinator.admit_links(groups, now_s)
 
     def _take_robots(self, one: ForeignRobots, now_s: float) -> list[LinkGroup]:
-        """Request a robots.txt for another shard, or apply what came of one; return the sitemaps that it names."""
+        """Request a robots.txt for another shard, or apply the response to a request; return its sitemaps."""
         table, origin = self._coordinator.host_table, origin_of(one.origin)
         task = build_robots_task(origin, UNKNOWN)._replace(hops=one.hops)
         event = one.response or one.failure

@@ -1,4 +1,4 @@
-"""Data folders of shards on a node: find those that are there, and prepare one for a shard that was claimed."""
+"""Data folders of shards on a node: find existing ones, and prepare one for a claimed shard."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from vedette.errors import ClusterError
 
 
 def find_folders(data: Path, cluster: Cluster) -> Mapping[str, Path]:
-    """Find the data folders of shards in a node's folder, by the names in them; refuse those of another cluster."""
+    """Find the data folders of shards in a node's folder, by the ids inside them; refuse folders of another cluster."""
     found = {}
     for file in sorted(data.glob(f"shard-*/{SHARD_FILE}")):
         with explain_errors(data):
@@ -21,7 +21,7 @@ def find_folders(data: Path, cluster: Cluster) -> Mapping[str, Path]:
             about = json.loads(text)
             id_, name = str(about["cluster"]), str(about["name"])
         except (ValueError, LookupError, TypeError):
-            raise ClusterError(f"{file} cannot be read: restore it from a backup of the folder") from None
+            raise ClusterError(f"cannot read {file}: restore it from a backup of the folder") from None
         if id_ != cluster.id:
             raise ClusterError(
                 f"{file.parent} belongs to cluster {id_}, but this PostgreSQL has cluster {cluster.id}: check "
@@ -32,7 +32,7 @@ def find_folders(data: Path, cluster: Cluster) -> Mapping[str, Path]:
 
 
 def check_storage(cluster: Cluster) -> None:
-    """Check that this node can use the cluster's storage, and has the program that copies to it."""
+    """Check that this node can use the cluster's storage, and has Litestream."""
     from vedette.adapters.durability.litestream import find_program  # only a cluster with storage needs it
     from vedette.adapters.durability.object_storage import claim_storage
 
@@ -53,9 +53,9 @@ def prepare_folder(data: Path, cluster: Cluster, claim: Claim) -> Path:
 
 
 def create_folder(data: Path, cluster: Cluster, claim: Claim, fill: Callable[[Path], object]) -> Path:
-    """Create the data folder of a shard; it gets its name when ``fill`` has completed it.
+    """Create the data folder of a shard; it gets its final name once ``fill`` has completed it.
 
-    An older folder of the shard, which other nodes have continued since, is deleted.
+    This deletes an older folder of the shard, because other nodes have since continued the shard.
     """
     folder = data / f"shard-{claim.shard:03}"
     partial = data / f".shard-{claim.shard:03}"
@@ -73,6 +73,6 @@ def create_folder(data: Path, cluster: Cluster, claim: Claim, fill: Callable[[Pa
 
 
 def sign_folder(folder: Path, cluster: Cluster, shard: int, name: str) -> None:
-    """Sign a data folder as that of a shard."""
+    """Mark a data folder as belonging to a shard."""
     with replace_file(folder / SHARD_FILE) as file:
         file.write(json.dumps({"cluster": cluster.id, "shard": shard, "name": name}).encode())

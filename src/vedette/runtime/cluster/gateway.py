@@ -1,7 +1,7 @@
-"""Gateway of a node: search over all shards of the cluster, and commands to them, beside those that the node runs.
+"""Gateway of a node: search over all shards of the cluster and commands to them, including shards of other nodes.
 
-A gateway has a small data folder of its own, for the operator's token, sessions and recorded searches. Everything else
-is asked of the shards, or is in PostgreSQL.
+A gateway has its own small data folder for the operator's token, sessions and recorded searches. Everything else comes
+from the shards or from PostgreSQL.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class GatewaySettings:
 
 
 class ClusterDirectory:
-    """What a gateway reads from PostgreSQL in the background: addresses of search processes, and who owns what."""
+    """What a gateway loads from PostgreSQL in the background: addresses of search processes, and owners."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
@@ -38,20 +38,20 @@ class ClusterDirectory:
             self._shards = load_cluster(connection).shards
 
     def load_addresses(self) -> dict[int, str]:
-        """Load the address of each shard's search process, and the ranges of all shards."""
+        """Load the address of each shard's search process, and the partitions of each shard."""
         with connect(self._dsn) as connection:
             self._shards = load_cluster(connection).shards
             return list_search_addresses(connection)
 
     def find_shard(self, partition: int) -> int:
-        """Return the shard that owns a partition, as last loaded."""
+        """Return the shard that owns a partition, according to the last load."""
         return self._shards.find(partition)
 
 
 def open_cluster_search(
     directory: ClusterDirectory, clock: Clock, learned: Path, get_settings: Callable[[], RuntimeSettings]
 ) -> ClusterSearch:
-    """Connect to the shards of a cluster, and return the search over them."""
+    """Connect to the shards of a cluster, and return a search over them."""
     shards = RemoteShards(directory.load_addresses, directory.secret)
     shards.start()
     return ClusterSearch(shards, directory.find_shard, clock, learned, get_settings)

@@ -1,6 +1,7 @@
-"""A job in a process of its own: a node must renew its leases while a shard is restored or copied.
+"""A job in its own process: a node must renew its leases while a shard is restored or copied.
 
-Object storage is used only in such processes, and in replicators: its library has threads, which no fork inherits.
+Object storage is only used in such processes and in replicators: its library starts threads, which do not survive a
+fork.
 """
 
 import os
@@ -25,15 +26,15 @@ class ForkedJob:
         os.close(writer)
 
     def poll(self) -> str | None:
-        """Return None while the job runs; then its error in one line, empty if it succeeded."""
+        """Return None while the job is running, then its error in one line, or an empty string if it succeeded."""
         return self._collect(os.WNOHANG)
 
     def wait(self) -> str:
-        """Wait for the job; return its error in one line, empty if it succeeded."""
+        """Wait for the job; return its error in one line, or an empty string if it succeeded."""
         return self._collect(0) or ""
 
     def kill(self) -> None:
-        """End the job, if it still runs."""
+        """Kill the job if it is still running."""
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)
             self.wait()
@@ -50,7 +51,7 @@ class ForkedJob:
 
 
 def run_apart(work: Callable[[], object], kind: type[VedetteError]) -> None:
-    """Run a function in a process of its own, and raise its error here."""
+    """Run a function in its own process, and raise its error in this one."""
     if error := ForkedJob(work).wait():
         raise kind(error)
 

@@ -1,8 +1,8 @@
 """The lease of a shard, shared by the processes of its tree.
 
-The node renews leases in PostgreSQL, and writes into shared memory until when the shard may send requests: 70% of the
-lease after the last renewal was sent. Fetchers compare that with their own clock before each request, so that they stop
-even if the node hangs. The clock is the machine's since boot, which also runs while the machine sleeps.
+The node renews leases in PostgreSQL, and writes to shared memory until when the shard may send requests: until 70% of
+the lease has passed since the last renewal was sent. Fetchers compare this with their own clock before each request, so
+they stop even if the node hangs. The clock counts from boot, and also runs while the machine is suspended.
 """
 
 import mmap
@@ -33,15 +33,15 @@ class SharedLease:
         self.note_copied(inf)
 
     def extend(self, asked_s: float, lease_s: float) -> None:
-        """Extend the lease after a renewal that was sent at a time of ``read_clock_s``."""
+        """Extend the lease after a renewal that was sent at this time of ``read_clock_s``."""
         _TIMES.pack_into(self._memory, 0, asked_s + SAFE_SHARE * lease_s, asked_s + lease_s)
 
     def note_copied(self, at_s: float) -> None:
-        """Note from when the newest copy of the shard is; without object storage it never gets old."""
+        """Note the time of the shard's newest copy; without object storage, it never becomes outdated."""
         _TIME.pack_into(self._memory, _TIMES.size, at_s + MAX_UNCOPIED_S)
 
     def may_request(self) -> bool:
-        """Check whether requests may be sent: no other node can own the shard yet, and its copy is not too old."""
+        """Check that requests may be sent: no other node can own the shard yet, and its copy is recent enough."""
         safe_s, copied_s = (
             float(_TIMES.unpack_from(self._memory)[0]),
             float(_TIME.unpack_from(self._memory, _TIMES.size)[0]),
@@ -49,7 +49,7 @@ class SharedLease:
         return read_clock_s() < min(safe_s, copied_s)
 
     def has_ended(self) -> bool:
-        """Check whether the lease has ended, so that only a new claim can bring the shard back."""
+        """Check whether the lease has ended, so that the shard must be claimed again."""
         return read_clock_s() >= float(_TIMES.unpack_from(self._memory)[1])
 
 
@@ -57,8 +57,8 @@ class SharedLease:
 class ShardSettings:
     """Settings of one shard's process tree: its part of the cluster, its epoch, and its lease.
 
-    Gateways reach its search process at ``host``.
-    ``storage`` is where it is copied to, empty if nowhere, and ``copy`` the epoch of the copy before, 0 if none.
+    Gateways reach its search process at ``host``. ``storage`` is the URL for its copies, or empty. ``copy`` is the
+    epoch of the previous copy, or 0 if there is none.
     """
 
     number: int

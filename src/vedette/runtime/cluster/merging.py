@@ -1,4 +1,4 @@
-"""What the console shows of several shards, merged: sums, the most pressing rows of all, and means by their weight."""
+"""Merge what the console shows of several shards: sums, weighted means, and the most urgent rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import merge
@@ -42,7 +42,7 @@ def merge_hosts(every: Sequence[HostList]) -> HostList:
 
 
 def merge_refresh(every: Sequence[RefreshStatus]) -> RefreshStatus:
-    """Merge the refresh statuses of shards; all of them have one policy."""
+    """Merge the refresh statuses of shards, which all use the same policy."""
     judged = sum(one.judged for one in every if one.current is not None)
     bins = [
         CalibrationBin(*(sum(column) for column in zip(*row, strict=True)))
@@ -75,7 +75,7 @@ def merge_discovery(every: Sequence[DiscoveryReport]) -> DiscoveryReport:
 
 
 def merge_budget(every: Sequence[BudgetReport]) -> BudgetReport:
-    """Merge the budget reports of shards; the budget and its price are those of each."""
+    """Merge the budget reports of shards; the budget and the price are the same on all shards."""
     most = max((len(one.held) for one in every), default=0)
     first = every[0] if every else BudgetReport()
     return BudgetReport(
@@ -94,7 +94,7 @@ def merge_budget(every: Sequence[BudgetReport]) -> BudgetReport:
 def _merge_lines(
     every: Iterable[Sequence[SpendingLine]], key: Callable[[SpendingLine], float] | None = None
 ) -> tuple[SpendingLine, ...]:
-    """Sum lines of the same name; shares are of the new total."""
+    """Sum lines of the same name; shares are relative to the new total."""
     found: dict[str, SpendingLine] = {}
     for line in (line for lines in every for line in lines):
         before = found.get(line.name)
@@ -120,7 +120,7 @@ def merge_storage(every: Sequence[StorageStatus], place: str) -> StorageStatus:
 
 
 def merge_unlisted(every: Iterable[Sequence[UnlistedHost]], most: int) -> list[UnlistedHost]:
-    """Merge the unlisted hosts of shards; domains that link from several shards are in one shard each."""
+    """Merge the unlisted hosts of shards; linking domains are not counted twice, since each is in one shard."""
     found: dict[str, UnlistedHost] = {}
     for row in (row for rows in every for row in rows):
         before = found.get(row.host)
@@ -137,7 +137,7 @@ def merge_unlisted(every: Iterable[Sequence[UnlistedHost]], most: int) -> list[U
 
 
 def merge_gains(every: Iterable[Sequence[tuple[float, float]]]) -> list[tuple[float, float]]:
-    """Merge gains by the end of their interval, earliest first."""
+    """Merge gains by the end of their intervals, earliest first."""
     found: dict[float, float] = {}
     for at_s, gain in (pair for pairs in every for pair in pairs):
         found[at_s] = found.get(at_s, 0.0) + gain
@@ -145,7 +145,7 @@ def merge_gains(every: Iterable[Sequence[tuple[float, float]]]) -> list[tuple[fl
 
 
 def merge_crawl(told: CrawlStatus, every: Sequence[CrawlStatus]) -> CrawlStatus:
-    """Add to the sums of all shards what only the shards themselves know."""
+    """Add the numbers that only the shards themselves know to the sums of all shards."""
     held: dict[str, tuple[int, int]] = {}
     for row in (row for one in every for row in one.held):
         urls, real = held.get(row.start, (0, 0))
@@ -170,7 +170,7 @@ def merge_latest(lists: Iterable[Sequence[T]], key: Callable[[T], float], most: 
 
 
 def _average(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return the mean by weight; with no weight at all, of the values alone.
+    """Return the weighted mean, or the plain mean if all weights are 0.
 
     >>> _average([(1.0, 3.0), (2.0, 1.0)]), _average([(1.0, 0.0), (2.0, 0.0)]), _average([])
     (1.25, 1.5, None)

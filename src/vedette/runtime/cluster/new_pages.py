@@ -1,7 +1,7 @@
-"""New pages of all shards: merged by when they were reported, with one cursor for the positions in all of them.
+"""New pages of all shards, merged by the time they were reported, with one cursor for all shards.
 
-Each shard numbers its own new pages. A cursor has the number of each shard in bits of its own, so that nothing is left
-out or shown twice, however late a shard responds.
+Each shard numbers its own new pages. A cursor contains the number of each shard in separate bits, so that no page is
+left out or shown twice, however late a shard responds.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ Ask = Callable[..., dict[int, Any]]
 
 
 def join_cursor(positions: Mapping[int, int]) -> int:
-    """Return the cursor of these positions in shards.
+    """Return the cursor for these positions in shards.
 
     >>> split_cursor(join_cursor({0: 7, 2: 5}), (0, 1, 2))
     {0: 7, 1: 0, 2: 5}
@@ -33,7 +33,7 @@ def split_cursor(cursor: int, shards: tuple[int, ...]) -> dict[int, int]:
 class ClusterNewPages:
     """A ``web.public.new_page_ports.NewPages`` over all shards.
 
-    ``ask`` calls a verb in shards, by their arguments; ``list_shards`` returns their numbers.
+    ``ask`` calls a verb in shards with the arguments for each of them, and ``list_shards`` returns their numbers.
     """
 
     def __init__(self, ask: Ask, list_shards: Callable[[], tuple[int, ...]], has_alert: Callable[[str], bool]) -> None:
@@ -44,7 +44,7 @@ class ClusterNewPages:
         return self._has_alert(name)
 
     def list_after(self, cursor: int | None, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """List new pages after a cursor, oldest first; without one, none are left, and the batch has the end."""
+        """List new pages after a cursor, oldest first; without one, return an empty batch with the latest cursor."""
         shards = self._list_shards()
         positions = dict.fromkeys(shards, MAX_SEQ) if cursor is None else split_cursor(cursor, shards)
         arguments = {shard: (position, most, watch, allowed) for shard, position in positions.items()}
@@ -87,7 +87,7 @@ class ClusterNewPages:
 
 
 def _list_heads(rows: list[tuple[AlertItem, int]]) -> list[dict[int, int]]:
-    """Return for each row, newest first, the latest position in each shard that is not newer than it."""
+    """Return, for each row, newest first, the latest position in each shard that is not newer than the row."""
     heads: list[dict[int, int]] = []
     latest: dict[int, int] = {}
     for item, shard in reversed(rows):

@@ -1,11 +1,11 @@
-"""A node of a cluster: claim shards, run a process tree for each, renew their leases, and give them up in time.
+"""A node of a cluster: claim shards, run a process tree for each, renew their leases, and release them in time.
 
-The node connects to PostgreSQL for each renewal, so that the processes it forks inherit no connection. If renewals
-fail, the fetchers stop sending requests at 70% of the lease by their own clock. At its end the node stops the trees, so
-that another node finds the data folders unlocked.
+The node opens a connection to PostgreSQL for each renewal, so that forked processes inherit no connection. If renewals
+fail, fetchers stop sending requests after 70% of the lease by their own clock. When the lease ends, the node stops the
+process trees, so that another node finds the data folders unlocked.
 
-A shard whose folder is not here is restored from its copy first, and one that stops is copied once more before it is
-given up. Both happen in a process of their own: the leases of the other shards must be renewed meanwhile.
+If a shard's folder is not on this node, it is restored from its copy first. When a shard stops, it is copied once more
+before it is released. Both happen in a separate process, because other shards' leases must be renewed in the meantime.
 """
 
 import time
@@ -49,8 +49,7 @@ BEATS_PER_LEASE = 5
 class _Running:
     """A shard that this node has claimed.
 
-    Its folder is prepared by ``job``; then its ``tree`` runs, with the folder locked; after that ``job`` copies what is
-    new.
+    ``job`` prepares its folder. Then ``tree`` runs, with the folder locked. After that, ``job`` copies what is new.
     """
 
     claim: Claim
@@ -64,7 +63,7 @@ class _Running:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a stopping tree has ended, or had enough time to."""
+        """Whether a stopping tree has ended, or has had enough time to end."""
         return self.is_stopping and self.tree is not None and (not self.tree.is_alive or self.tree.is_over)
 
 
@@ -90,7 +89,7 @@ class Node:
         self._is_draining = False
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
-        """Run shards until the node is stopped or drained; then give them up."""
+        """Run shards until the node is stopped or drained, then release them."""
         beat_s = self.cluster.lease_s / BEATS_PER_LEASE
         next_s = 0.0
         self._start_gateway()
@@ -112,7 +111,7 @@ class Node:
             remove_node(connection, self._name)
 
     def _beat(self, *, can_claim: bool) -> bool:
-        """Renew the leases, give up what was lost, and claim a shard without an owner; return whether there was one."""
+        """Renew the leases, give up lost shards, and claim a shard without an owner; return whether there was one."""
         try:
             self._renew()
             if self._trouble:
@@ -164,7 +163,7 @@ class Node:
         return True
 
     def _start(self, one: _Running) -> bool:
-        """Start the tree of a shard whose folder is ready; return whether it could."""
+        """Start the tree of a shard whose folder is ready; return whether that was possible."""
         claim, cluster = one.claim, self.cluster
         folder = find_folders(self._settings.folder, cluster)[claim.folder]
         try:
@@ -215,7 +214,7 @@ class Node:
             self._give_up(one)
 
     def _report_split(self, one: _Running, error: str) -> None:
-        """Report a split; one that failed is not tried again until the next request."""
+        """Report a split; a failed one is not retried until it is requested again."""
         shard, pause_s = one.claim.shard, read_clock_s() - one.stopped_s
         self._on_note(
             f"shard {shard}: cannot be split: {error}" if error else f"shard {shard}: split in {pause_s:.1f} s"
@@ -225,7 +224,7 @@ class Node:
                 refuse_split(connection, shard)
 
     def _finish(self, one: _Running, tree: Supervisor) -> None:
-        """Stop a tree that has had its time, and copy its last changes if it is still ours."""
+        """Stop a tree whose time is up, and copy its last changes if this node still owns the shard."""
         tree.stop()
         if one.lease.has_ended():
             self._give_up(one)
@@ -241,7 +240,7 @@ class Node:
         one.job = ForkedJob(lambda: finish_copy(tree.settings))
 
     def _begin_stop(self, one: _Running) -> None:
-        """Have the tree of a shard stop; it is given up when it has, and its folder is copied."""
+        """Stop the tree of a shard; the shard is released once the tree has stopped and its folder has been copied."""
         if one.is_stopping:
             return
         if one.lease.has_ended():
@@ -263,7 +262,7 @@ class Node:
         return folder
 
     def _start_gateway(self) -> None:
-        """Start the process tree that serves all shards, if the node serves."""
+        """Start the process tree that serves all shards, if this node is a gateway."""
         listener = self._settings.listener
         if listener is None:
             return
@@ -293,7 +292,7 @@ class Node:
             release_shard(connection, one.claim)
 
     def _report(self, trouble: str) -> None:
-        """Report trouble with a shard once, however often it is tried again."""
+        """Report a problem with a shard once, even if the action is retried."""
         if trouble != self._shard_trouble:
             self._on_note(trouble)
         self._shard_trouble = trouble

@@ -1,4 +1,4 @@
-"""The operator in a cluster, for the console of a gateway: rights from its folder, commands to all shards."""
+"""The operator in a cluster, for the console of a gateway: rights come from its folder, commands go to all shards."""
 
 from pathlib import Path
 
@@ -12,9 +12,10 @@ from vedette.web.console.ports.sites import ActionLine
 
 
 class ClusterOperator(FolderOperator):
-    """The console's ``AdminService`` in a cluster: commands go to all shards, or to the one that owns what they name.
+    """The console's ``AdminService`` in a cluster.
 
-    Sessions and the operator's token are those of this gateway.
+    Commands go to all shards, or to the one that owns what they name. Sessions and the operator's token belong to this
+    gateway.
     """
 
     def __init__(self, folder: Path, dsn: str) -> None:
@@ -22,20 +23,20 @@ class ClusterOperator(FolderOperator):
         self._dsn = dsn
 
     def get_signing_secret(self) -> bytes:
-        """Return the cluster's secret: a link that one gateway signed is valid at all."""
+        """Return the cluster's secret: a link that one gateway signed is valid at all gateways."""
         if not self._secret:
             with connect(self._dsn) as connection:
                 self._secret = read_secret(connection)
         return self._secret
 
     def run_command(self, command: Command, by: str, id_: str = "") -> CommandResult:
-        """Have the shards execute a command, once per ``id_``; those that are down do it when they run again."""
+        """Have the shards execute a command, once per ``id_``; shards that are down execute it when they are back."""
         if isinstance(command, LogSignIn | ReplaceToken):
             return super().run_command(command, by, id_)
         return run_in_cluster(self._dsn, command, by, id_)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
-        """List the latest commands to all shards, latest first."""
+        """List the latest commands to shards, newest first."""
         with connect(self._dsn) as connection:
             latest = list_latest(connection, most, before)
         return [ActionLine(logged.number, logged.at_s, words, logged.actor) for logged, words in latest]

@@ -1,4 +1,4 @@
-"""Rank carrier of a shard: carry the importance of pages between the shard's folder and the other shards."""
+"""Rank carrier of a shard: exchange the importance of pages between the shard's folder and the other shards."""
 
 import time
 from contextlib import suppress
@@ -17,7 +17,7 @@ EVERY_S = 5.0
 
 
 class RankCarrier:
-    """Carry rank blocks, every few seconds; all of them again after a restart."""
+    """Exchange rank blocks every few seconds; after a restart, all of them again."""
 
     def __init__(self, settings: RuntimeSettings, shard: ShardSettings) -> None:
         self._folder, self._shard = settings.folder, shard
@@ -26,7 +26,7 @@ class RankCarrier:
         self._next_s = 0.0
 
     def step(self, connection: "psycopg.Connection[Any]") -> None:
-        """Send the shard's block if it is new, and receive one that is new."""
+        """Send the shard's block if it is new, and receive one new block."""
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + EVERY_S

@@ -1,7 +1,7 @@
-"""Connections of a gateway to the search processes of all shards: ask many at once, and wait for a bounded time.
+"""Connections of a gateway to the search processes of all shards: call many at once, with a deadline.
 
-A shard that misses the deadline is left out until it has been reached again in the background, so that a hanging
-machine delays one search and not every one. Connecting and PostgreSQL never block a search.
+A shard that misses the deadline is skipped until it can be reached again in the background, so that a hanging machine
+delays only one search. Searches never wait for a connection or for PostgreSQL.
 """
 
 import socket
@@ -50,9 +50,9 @@ class RemoteShards:
     def ask(
         self, verb: str, arguments: Mapping[int, tuple[Any, ...]], refusals: dict[int, str] | None = None
     ) -> dict[int, Any]:
-        """Call a verb in several shards at once; return the replies of those that responded in time.
+        """Call a verb in several shards at once; return the replies that arrived in time.
 
-        ``refusals`` gets the reasons of those that cannot do what is asked.
+        ``refusals`` gets the reasons of shards that cannot answer the call.
         """
         with self._turn:
             until_s = time.monotonic() + self._deadline_s
@@ -73,7 +73,7 @@ class RemoteShards:
         return replies
 
     def _send(self, verb: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[Channel, int]:
-        """Send a call to the shards that are connected; return their channels."""
+        """Send a call to all connected shards; return their channels."""
         waiting: dict[Channel, int] = {}
         for shard, values in arguments.items():
             if shard in self._channels:
@@ -89,7 +89,7 @@ class RemoteShards:
         channel.close()
 
     def renew(self) -> None:
-        """Read the addresses again, and connect to shards that are new, have moved, or did not respond."""
+        """Load the addresses again, and connect to shards that are new, have moved or did not respond."""
         with suppress(ClusterError):  # the last addresses are used until PostgreSQL is back
             self._addresses = dict(self._load_addresses())
         with self._turn:

@@ -1,7 +1,7 @@
-"""Search logs of a gateway: what its servers recorded goes to the other gateways, and theirs comes here.
+"""Search logs of a gateway: share what its servers recorded, and log what other gateways recorded.
 
-So each gateway has all searches and clicks, learns the same from them, and knows the searches whose clicks it receives.
-An event that comes twice is counted once.
+Each gateway gets all searches and clicks, so it learns the same ranking, and knows the searches whose clicks it
+receives. An event that arrives twice is counted once.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ _OTHERS = ""
 
 
 class SearchLogExchange:
-    """The exchange of one gateway's search logs with the others."""
+    """The exchange of a gateway's search logs with the other gateways."""
 
     def __init__(self, folder: Path, dsn: str, node: str) -> None:
         self._folder, self._dsn, self._node = folder, dsn, node
@@ -33,7 +33,7 @@ class SearchLogExchange:
             create_tables(connection)
 
     def step(self) -> bool:
-        """Share what is new here, and log what is new elsewhere; return whether there may be more."""
+        """Share new events of this gateway, and log new events of others; return whether there may be more."""
         with connect(self._dsn) as connection:
             places = load_places(connection, self._node)
             others = places.pop(_OTHERS, 0)
@@ -57,5 +57,5 @@ class SearchLogExchange:
         return has_more or bool(received)
 
     def close(self) -> None:
-        """Close the log of what came from other gateways."""
+        """Close the log of other gateways' events."""
         self._log.close()

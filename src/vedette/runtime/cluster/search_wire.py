@@ -1,6 +1,7 @@
-"""Messages between a gateway and the search processes of shards, as MessagePack; their bytes become values, never code.
+"""Messages between a gateway and the search processes of shards, as MessagePack.
 
-Both ends run the same version of Vedette, so the format may change with any release.
+Bytes are decoded to values, never to code. Both ends run the same version of Vedette, so the format may change with any
+release.
 """
 
 from typing import Any, Final, NamedTuple
@@ -75,7 +76,7 @@ _VERBS: Final = {
     "get_incomplete_reason": _build_verb(tuple[()], str),
     "list_failing": _build_verb(tuple[()], tuple[FailingProcess, ...]),
     "count_exceeded": _build_verb(tuple[()], int),
-    # What begins with the name of a service is for the console.
+    # Verbs that begin with the name of a service are for the console.
     "monitoring.get_crawl_status": _build_verb(tuple[()], CrawlStatus),
     "monitoring.list_hosts": _build_verb(tuple[()], HostList),
     "monitoring.get_refresh_status": _build_verb(tuple[()], RefreshStatus),
@@ -103,17 +104,17 @@ _encode: Final = msgspec.msgpack.Encoder(enc_hook=lambda value: value.item()).en
 
 
 class ShardFailure(VedetteError):
-    """A shard's search process could not answer a call."""
+    """A shard's search process failed to answer a call."""
 
 
 def encode_call(verb: str, arguments: tuple[Any, ...]) -> bytes:
-    """Encode a call: the length of its verb, the verb, its arguments."""
+    """Encode a call: the length of its verb, the verb, and its arguments."""
     name = verb.encode()
     return bytes((len(name),)) + name + _encode(arguments)
 
 
 def decode_call(data: bytes) -> tuple[str, tuple[Any, ...]]:
-    """Decode a call; raise ``ValueError`` for bytes that are none."""
+    """Decode a call; raise ``ValueError`` if the bytes are not a call."""
     verb = data[1 : 1 + data[0]].decode("ascii", "replace") if data else ""
     if verb not in _VERBS:
         raise ValueError("unknown verb")
@@ -122,7 +123,7 @@ def decode_call(data: bytes) -> tuple[str, tuple[Any, ...]]:
 
 
 def is_for_console(data: bytes) -> bool:
-    """Check whether a call is one of the console's, by the beginning of its bytes."""
+    """Check whether a call is for the console, by its first bytes."""
     return bool(data) and b"." in data[1 : 1 + data[0]]
 
 
@@ -157,7 +158,7 @@ def encode_failure(words: str) -> bytes:
 
 
 def decode_reply(verb: str, data: bytes) -> Any:  # noqa: ANN401 - of the verb's type
-    """Decode a reply to a verb; raise ``ShardFailure`` if the call failed, ``ValueError`` for bytes that are none."""
+    """Decode a reply to a verb; raise ``ShardFailure`` if the call failed, ``ValueError`` for other bytes."""
     if data[:1] == _FAILED:
         raise ShardFailure(data[1:].decode("utf-8", "replace"))
     return _VERBS[verb].reply.decode(memoryview(data)[1:])

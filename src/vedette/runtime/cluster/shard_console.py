@@ -1,4 +1,4 @@
-"""What a shard's search process tells the console of a gateway: one machine's services, over the shard's folder."""
+"""A shard's side of a gateway's console: the same services as on one machine, over the shard's folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ class ShardPageFacts:
         self._generations = Generations(folder)
 
     def find_hosts(self, ids: list[int]) -> dict[int, int]:
-        """Find the number of each page's host; nothing without an index."""
+        """Find the number of each page's host; empty without an index."""
         generation = self._generations.current()
         return {} if generation is None else IndexedPages(generation).find_hosts(ids)
 
@@ -30,7 +30,7 @@ class ShardPageFacts:
 
 
 class ShardConsole:
-    """The services of a shard's folder, by the names that verbs begin with; several threads may ask."""
+    """The services of a shard's folder, by the prefix of their verbs; it can be called from several threads."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._services: dict[str, object] = {
@@ -42,7 +42,7 @@ class ShardConsole:
         }
 
     def find(self, verb: str) -> Callable[..., Any] | None:
-        """Return the method that a verb such as ``sites.list_rules`` calls; None if it is none of the console's."""
+        """Return the method for a verb such as ``sites.list_rules``; None if the verb is not for the console."""
         service, dot, method = verb.partition(".")
         found: Callable[..., Any] | None = getattr(self._services[service], method) if dot else None
         return found

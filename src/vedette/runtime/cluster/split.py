@@ -1,8 +1,8 @@
-"""Split of a shard that has stopped: two folders in place of one, each with half of its URLs.
+"""Split a stopped shard into two folders, each with half of its URLs.
 
-The whole shard stays as it is until both halves are complete, and copied if the cluster has storage. Then one
-transaction replaces it: a shard that dies in between is whole, and is split again by its next owner. What is left of an
-interrupted split is deleted then.
+The whole shard is not changed until both halves are complete and, if the cluster has storage, copied. Then one
+transaction replaces it. If the node fails before that, the next owner still has the whole shard, splits it again, and
+deletes what the interrupted split has left.
 """
 
 import secrets
@@ -23,19 +23,19 @@ from vedette.errors import ClusterError
 from vedette.runtime.cluster.folders import sign_folder
 from vedette.runtime.processes.settings import RuntimeSettings
 
-# What is kept by a shard beside its state and archive, and belongs to no page: it stays with the lower half.
+# Files besides state and archive that do not belong to single pages: they stay with the lower half.
 KEPT_FILES = ("watch.db", "record.db")
 
 
 def split_shard(settings: RuntimeSettings, cluster: Cluster, claim: Claim) -> None:
-    """Split a shard that this node owns, and whose tree has stopped."""
+    """Split a shard that this node owns, and whose process tree has stopped."""
     assert settings.shard is not None, "only a shard is split"
     whole, dsn = settings.folder, settings.shard.dsn
     with connect(dsn) as connection:
         shards = load_shards(connection)
     middle = find_middle(whole, shards.partitions(claim.shard))
     if middle is None:
-        raise ClusterError("all of its URLs are in one partition")
+        raise ClusterError("all its URLs are in one partition, which cannot be split")
     lower = Half(claim.shard, shards.partitions(claim.shard)[0], secrets.token_hex(8), bool(cluster.storage))
     upper = Half(max(shards.numbers) + 1, middle, secrets.token_hex(8), bool(cluster.storage))
     ends = {lower: middle, upper: shards.partitions(claim.shard)[-1] + 1}
@@ -64,7 +64,7 @@ def split_shard(settings: RuntimeSettings, cluster: Cluster, claim: Claim) -> No
 
 
 def find_middle(folder: Path, partitions: range) -> int | None:
-    """Find the partition with which the upper half of a shard's URLs begins; None if all are in one partition."""
+    """Find the first partition of the upper half of a shard's URLs; None if all URLs are in one partition."""
     with closing(sqlite3.connect(f"{(folder / 'state.db').resolve().as_uri()}?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT partition, count(*) FROM url GROUP BY partition ORDER BY partition").fetchall()
     if len(partitions) < 2:
@@ -80,7 +80,7 @@ def find_middle(folder: Path, partitions: range) -> int | None:
 
 
 def _copy(cluster: Cluster, folder: Path, shard: int, epoch: int, earlier: int) -> None:
-    """Copy a half to object storage before it replaces a part of the whole."""
+    """Copy a half to object storage before it replaces part of the whole shard."""
     from vedette.adapters.durability.shard_copy import ShardCopy  # only a cluster with storage needs it
 
     with closing(ShardCopy(cluster.storage, folder, shard, epoch, earlier)) as copy:

@@ -1,6 +1,6 @@
-"""Import of a one-machine folder into a new cluster, and export of a cluster that has stopped into such a folder.
+"""Import a single-machine folder into a new cluster, or export a stopped cluster to such a folder.
 
-Both claim all shards, so that no node runs one meanwhile.
+Both claim all shards, so that no node can run one in the meantime.
 """
 
 import sqlite3
@@ -35,7 +35,7 @@ NODE = "import or export"
 
 
 def import_folder(dsn: str, source: Path, data: Path) -> CopiedHosts:
-    """Divide a one-machine folder among the shards of a cluster that has not run; create their folders in ``data``."""
+    """Divide a single-machine folder among the shards of a cluster that has never run; create their folders."""
     with open_for_write(source, time.time()) as state:  # so that it has the newest format
         sites = [row.site for row in CrawlStore(state.db).list_sites()]
     urls = pages = 0
@@ -60,7 +60,7 @@ def import_folder(dsn: str, source: Path, data: Path) -> CopiedHosts:
 
 
 def export_folder(dsn: str, data: Path, target: Path, software: str, limit_bytes: int) -> CopiedHosts:
-    """Unite all shards in a new one-machine folder; those that are not in ``data`` are restored there first."""
+    """Combine all shards in a new single-machine folder; shards that are not in ``data`` are restored there first."""
     if target.exists():
         raise UsageError(f"{target} already exists: choose a new folder")
     with ExitStack() as stack:
@@ -85,7 +85,7 @@ def export_folder(dsn: str, data: Path, target: Path, software: str, limit_bytes
 
 @contextmanager
 def _claim_all(dsn: str, data: Path) -> Iterator[tuple[Cluster, list[Claim]]]:
-    """Claim all shards; refuse that while a node runs one, or where one has neither a folder here nor a copy."""
+    """Claim all shards; fail if a node is running one, or if one has neither a folder here nor a copy."""
     with connect(dsn) as connection:
         check_clock(connection)
         cluster = load_cluster(connection)
@@ -107,7 +107,7 @@ def _claim_all(dsn: str, data: Path) -> Iterator[tuple[Cluster, list[Claim]]]:
 
 
 def _list_links(dsn: str, folders: Sequence[Path]) -> list[str]:
-    """List the URLs of links that were on their way between shards."""
+    """List the URLs of links in transit between shards."""
     urls: list[str] = []
     for number, folder in enumerate(folders):
         with read_state(folder) as db:

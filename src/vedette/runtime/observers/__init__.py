@@ -1,1 +1,1 @@
-"""Remote observers at work: the observer itself, and what hub, server and coordinator do for it at home."""
+"""Remote observers at runtime: the observer itself, and the parts of hub, server and coordinator at home."""

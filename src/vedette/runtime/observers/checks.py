@@ -1,9 +1,10 @@
-"""Sampled checks: home fetches some pages itself that an observer has just observed, and compares.
+"""Sampled checks: home fetches some pages that an observer has just observed, and compares them.
 
-A check has the host for itself: its observer gets no further errands, and the check waits for a later report in which
-it has none left. The host's delay passes before and after, also if the host changes hands then. A check also measures
-what the page costs from home, for eq. 41. Pages may change in between, so texts are compared by their sketches, and one
-difference proves nothing.
+During a check, the observer gets no errands for the host, and the check waits until a later report shows that it has
+none left. The host's delay passes before and after the check, even if the host is assigned to another observer. A check
+also measures what the page costs from home (eq. 41).
+
+Pages may change in the meantime, so texts are compared by their sketches, and a single difference proves nothing.
 """
 
 from typing import NamedTuple
@@ -30,13 +31,13 @@ from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 # Until a link is measured, more pages are checked.
 FIRST_CHECKS, FIRST_SHARE = 8.0, 0.25
 MIN_SIMILARITY = 0.5
-# The observer must be heard of while its host is checked: it follows its plan if home is silent.
+# The observer must have reported while its host is checked, because it follows its plan if home does not respond.
 SILENT_S = 20.0
 TIMEOUT_S = 900.0
 
 
 class _Check(NamedTuple):
-    """A check that waits for its host, or for its response; its host is paused since ``since_s``."""
+    """A check that waits for its host or for its response; its host is paused since ``since_s``."""
 
     url: str
     host: str
@@ -60,7 +61,7 @@ class PageChecks:
 
     @property
     def fd(self) -> int:
-        """The descriptor that wakes the hub up when a name was resolved."""
+        """The descriptor that wakes the hub up when a name has been resolved."""
         return self._resolver.fd
 
     def drain(self) -> None:
@@ -72,7 +73,7 @@ class PageChecks:
         self._resolver.close()
 
     def consider(self, result: FetchSuccess, observer: str, desk: ErrandDesk) -> None:
-        """Consider checking a page that an observer has just observed: some at random."""
+        """Consider checking a page that an observer has just observed; pages are chosen at random."""
         task = result.task
         if self._check is not None or task.robots_of is not None or task.part_of is not None or result.status != 200:
             return
@@ -86,7 +87,7 @@ class PageChecks:
         desk.paused.add(task.host)
 
     def take_request(self, now_s: float, desk: ErrandDesk) -> tuple[FetchRequest, Endpoint] | None:
-        """Take the request of a check, once its host is free and its delay has passed."""
+        """Take the request of a check once its host is free and the delay has passed."""
         check = self._check
         if check is None or check.is_sent:
             return None
@@ -109,7 +110,7 @@ class PageChecks:
         return FetchRequest(check.url, "page", build_headers("page", desk.agent)), route
 
     def on_outcome(self, outcome: FetchOutcome, links: LinkResolver, desk: ErrandDesk) -> HostUpdate:
-        """Compare the response to a check with what the observer said; return when its host may be requested again."""
+        """Compare the response to a check with the observer's; return when its host may be requested again."""
         check = self._check
         assert check is not None
         update = self._rest(check, outcome, desk)
@@ -119,7 +120,7 @@ class PageChecks:
         return update
 
     def _rest(self, check: _Check, outcome: FetchOutcome, desk: ErrandDesk) -> HostUpdate:
-        """Start the delay of a host after a check; that home cannot reach it says nothing about its observer."""
+        """Start the delay of a host after a check; if home cannot reach it, this says nothing about its observer."""
         known, crawl = desk.hosts[check.host], self._settings.config.crawl
         if not isinstance(outcome, FetchResponse):
             known = known._replace(ready_s=max(known.ready_s, outcome.ended_s + get_gap_s(known)))
@@ -155,7 +156,7 @@ class PageChecks:
         self._check = None
 
     def _find_route(self, check: _Check, now_s: float) -> Endpoint | None:
-        """Find the address of a host as home sees it; a check of one that home may not reach ends."""
+        """Find the address of a host as seen from home; end the check if home may not request it."""
         origin = origin_of(check.url)
         detour = find_endpoint(origin, self._settings.detours)
         for lookup in self._resolver.take_answers():
@@ -177,7 +178,7 @@ class PageChecks:
 
 
 def _is_similar(one: StoredVersion | None, other: StoredVersion | None) -> bool:
-    """Check whether two versions of a page have mostly the same text; short ones, without a sketch, exactly."""
+    """Check whether two versions of a page have mostly the same text; without a sketch, compare them exactly."""
     if one is None or other is None:
         return one is other
     if one.sketch and other.sketch:

@@ -10,7 +10,7 @@ ObserverCommand = AddObserver | RevokeObserver | AssignHosts
 
 
 def revoke_observer(registry: ObserverRegistry, row: ObserverRow, now_s: float, why: str) -> list[str]:
-    """Revoke an observer; its hosts go home at once. Return them."""
+    """Revoke an observer; its hosts return to home immediately. Return them."""
     registry.save_observer(row._replace(revoked_s=now_s, why=why))
     return registry.drop_hosts(row.name)
 
@@ -23,9 +23,9 @@ def execute_observer_command(order: ObserverCommand, state: State, now_s: float)
         return _add_observer(order, registry, state, now_s)
     if isinstance(order, RevokeObserver):
         row = _find(order.name, registry)
-        hosts = revoke_observer(registry, row, now_s, order.why or "by hand")
-        freed = f"; home fetches from {', '.join(hosts[:5])}{' and others' * (len(hosts) > 5)}" if hosts else ""
-        return f'revoked the observer "{order.name}"{freed}', ()
+        hosts = revoke_observer(registry, row, now_s, order.why or "manually")
+        freed = f"; home now fetches from {', '.join(hosts[:5])}{' and others' * (len(hosts) > 5)}" if hosts else ""
+        return f'revoked observer "{order.name}"{freed}', ()
     return _assign_hosts(order, registry, now_s)
 
 
@@ -35,14 +35,14 @@ def _add_observer(
     rows = {row.name: row for row in registry.list_observers()}
     old = rows.get(order.name)
     if old is not None and old.revoked_s is None:
-        raise UsageError(f'there is already an observer "{order.name}": revoke it first, or choose another name')
+        raise UsageError(f'an observer named "{order.name}" already exists: revoke it first, or choose another name')
     starts = {row.site.start for row in state.store.list_sites() if row.site.secrets}
     for site in order.secret_sites:
         if site not in starts:
-            raise UsageError(f"{site} has no secrets to give; {did_you_mean(site, starts, 'see vedette sites list')}")
+            raise UsageError(f"{site} has no credentials; {did_you_mean(site, starts, 'see vedette sites list')}")
     generation = old.generation + 1 if old else 1
     registry.save_observer(ObserverRow(order.name, generation, order.secret_sites, now_s))
-    return f'added the observer "{order.name}"', (RevokeObserver(order.name),)
+    return f'added observer "{order.name}"', (RevokeObserver(order.name),)
 
 
 def _assign_hosts(order: AssignHosts, registry: ObserverRegistry, now_s: float) -> tuple[str, tuple[Command, ...]]:
@@ -50,14 +50,14 @@ def _assign_hosts(order: AssignHosts, registry: ObserverRegistry, now_s: float) 
         _find(order.observer, registry)
     before: dict[str, ObservedHostRow] = {row.host: row for row in registry.list_hosts()}
     if not order.observer and not (observed := [host for host in order.hosts if host in before]):
-        raise UsageError(f"no observer observes {', '.join(order.hosts)}; see vedette observers list")
+        raise UsageError(f"no observer has {', '.join(order.hosts)}: choose hosts from vedette observers list")
     hosts = order.hosts if order.observer else tuple(observed)
-    registry.assign(hosts, order.observer, now_s, "by hand", by_hand=True)
+    registry.assign(hosts, order.observer, now_s, "assigned manually", by_hand=True)
     back: dict[str, list[str]] = {}
     for host in hosts:
         back.setdefault(before[host].observer if host in before else "", []).append(host)
     undo = tuple(AssignHosts(tuple(names), observer) for observer, names in back.items())
-    whom = f'the observer "{order.observer}"' if order.observer else "home"
+    whom = f'observer "{order.observer}"' if order.observer else "home"
     return f"assigned {', '.join(hosts[:5])}{' and others' * (len(hosts) > 5)} to {whom}", undo
 
 

@@ -1,6 +1,6 @@
-"""Observers in the coordinator: reserve their hosts for the observer hub, and carry out what it asks for.
+"""Observers in the coordinator: reserve their hosts for the observer hub, and execute the hub's requests.
 
-The hub asks with ``Request("observers", {"what": …})``. Everything is committed with the coordinator's other changes.
+The hub sends ``Request("observers", {"what": …})``. Everything is committed with the coordinator's other changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ class ObserverReservations:
         return {}
 
     def _colocate(self, now_s: float, host: str, observer: str, address: str, others: Sequence[str]) -> Response:
-        """Assign the other hosts at an address to the same observer, which keeps the delay between them."""
+        """Assign the other hosts at an address to the same observer, which enforces the delay between them."""
         mine = [name for name, one in self._coordinator.hosts.items() if one.address == address]
         hosts = [name for name in dict.fromkeys((*mine, *others)) if name != host]
         if hosts and self._registry.find_observer(observer) is not None:
@@ -72,7 +72,7 @@ class ObserverReservations:
         return {}
 
     def _refetch(self, _now_s: float, urls: Sequence[str]) -> Response:
-        """Fetch pages again that an observer lied about: from scratch, since its validators may be lies, too."""
+        """Fetch pages again that a revoked observer reported, without their validators, which may be false, too."""
         ids: list[int] = [id_ for id_ in self._coordinator.urls.find_ids(list(urls)).tolist() if id_]
         self._state.store.forget_versions(ids)
         self._coordinator.urls.requeue(ids, priority=1)
@@ -80,7 +80,7 @@ class ObserverReservations:
         return {}
 
     def _request_changed(self, now_s: float, urls: Sequence[str]) -> Response:
-        """Fetch pages whose files changed at the source, if they are within a site's scope."""
+        """Fetch pages whose files changed at the source, if they are in a site's scope."""
         known = [url for url in map(self._coordinator.normalize_url, urls) if url is not None]
         self._coordinator.request_urls(list(dict.fromkeys(known)), now_s)
         return {"taken": len(known)}

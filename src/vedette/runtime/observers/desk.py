@@ -1,7 +1,7 @@
-"""The errand desk of the observer hub: which tasks wait for which observer, who has what, and the exchange itself.
+"""The errand desk of the observer hub: the tasks that wait for each observer, its errands, and the exchange itself.
 
-Whatever arrives is checked in this order: who signed it, whether it can be read and is new; then each observation, by
-the errand and the epoch that it names. Nothing of it is trusted: bodies are checked where they are read.
+Whatever arrives is checked in this order: its signature, whether it can be decoded and is new, and then each
+observation, by the errand and epoch that it names. Contents are not trusted: bodies are checked where they are read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ from vedette.model import Site, origin_of
 from vedette.runtime.observers.facts import ObserverFacts, parse_facts
 from vedette.runtime.processes.settings import RuntimeSettings
 
-# How long an observer may go on without home; its hosts rest as long before another gets them if it does not let go.
+# How long an observer may continue without home; unreleased hosts pause for as long before another one gets them.
 LEASE_S = 6 * 3600.0
 LEASE_MARGIN_S = 60.0
 MAX_ERRANDS = 2_000
-# Plans for times without home: known pages that become due within the lease.
+# Plans for times when home is unreachable: known pages that become due within the lease.
 PLAN_EVERY_S = 60.0
 MAX_PLANS = 2_000
 NOT_ALLOWED_S = 3_600.0
@@ -48,7 +48,7 @@ REFETCH_AT_ONCE = 500
 
 
 class Exchange(NamedTuple):
-    """What an exchange brought: observed errands, tasks to give back, host updates, and the reply to the observer."""
+    """The result of an exchange: observed errands, tasks to give back, host updates, and the reply to the observer."""
 
     reply: dict[str, object]
     answered: tuple[ErrandRow, ...] = ()
@@ -58,7 +58,7 @@ class Exchange(NamedTuple):
 
 @dataclass(slots=True)
 class _Recall:
-    """A host that its observer should let go of: since which of its reports it knows."""
+    """A host that its observer should release, and the first report with which it knows this."""
 
     sequence: int = 0
     is_confirmed: bool = False
@@ -66,7 +66,7 @@ class _Recall:
 
 @dataclass(slots=True)
 class ErrandDesk:
-    """The tasks of observed hosts, and who has them as errands."""
+    """The tasks of observers' hosts, and which observer has them as errands."""
 
     settings: RuntimeSettings
     store: ObserverStore
@@ -97,7 +97,7 @@ class ErrandDesk:
     # tasks
 
     def take_tasks(self, hosts: Sequence[HostSettings], tasks: Sequence[FetchTask]) -> list[FetchTask]:
-        """Take tasks from the coordinator; return those for hosts that no observer observes."""
+        """Take tasks from the coordinator; return those for hosts without an observer."""
         self.hosts.update((host.name, self._keep_delay(host)) for host in hosts)
         if any(task.host not in self.assigned for task in tasks):
             self.load_assignments()
@@ -110,7 +110,7 @@ class ErrandDesk:
         return [task for task in tasks if task.host not in self.assigned]
 
     def _keep_delay(self, host: HostSettings) -> HostSettings:
-        """Keep a delay that runs here; a hub that has just started may have checked a page before it was killed."""
+        """Keep a delay that was started here; a restarted hub may have checked a page before it was killed."""
         known = self.hosts.get(host.name)
         return host._replace(ready_s=max(host.ready_s, known.ready_s if known else self._began_s + get_gap_s(host)))
 
@@ -124,7 +124,7 @@ class ErrandDesk:
     # the exchange
 
     def exchange(self, name: str, signature: str, body: bytes) -> Exchange:
-        """Exchange a signed report of an observer for signed orders."""
+        """Exchange a signed report from an observer for signed orders."""
         with read_state(self.settings.folder) as db:
             registry, secret = ObserverRegistry(db), CrawlStore(db).read_secret()
             row = registry.find_observer(name)
@@ -282,9 +282,9 @@ class ErrandDesk:
         )
 
     def _build_plans(self, name: str, book: CrawlStore, now_s: float) -> tuple[Errand, ...] | None:
-        """Build the plan of an observer for times without home, once in a while: pages that become due.
+        """Build the plan of an observer for times when home is unreachable: pages that become due.
 
-        Their errands have numbers, so that what the observer does without home answers the tasks that follow here.
+        Planned errands have numbers, so that observations without home answer the tasks that follow here.
         """
         if now_s - self._planned_s.get(name, -inf) < PLAN_EVERY_S * self.settings.clock.speed:
             return None
@@ -316,7 +316,7 @@ class ErrandDesk:
         )
 
     def _list_recalled(self, name: str, held: Sequence[ErrandRow], sequence: int) -> tuple[str, ...]:
-        """List the hosts that an observer should let go of, or has no right to."""
+        """List the hosts that an observer should release, or that are not assigned to it."""
         ending = [host for host, row in self.assigned.items() if row.observer == name and row.next is not None]
         for host in ending:
             self._recalls.setdefault(host, _Recall(sequence))
@@ -324,7 +324,7 @@ class ErrandDesk:
         return tuple(dict.fromkeys((*ending, *foreign)))
 
     def _note_held(self, name: str, report: Report, out: Sequence[ErrandRow], now_s: float) -> None:
-        """Note the hosts that an observer has errands for; a recalled one without any was let go of."""
+        """Note the hosts that an observer has errands for; a recalled one without errands has been released."""
         numbers = frozenset(report.held)
         held = frozenset(row.host for row in out if row.number in numbers)
         self.held_hosts[name] = now_s, held
@@ -336,7 +336,7 @@ class ErrandDesk:
     def _convert_paces(
         self, report: Report, name: str, now_s: float, refused: Sequence[FetchTask]
     ) -> tuple[HostUpdate, ...]:
-        """Convert an observer's delays of its hosts to host updates; hosts of others are none of its business."""
+        """Convert an observer's delays of its hosts to host updates; those of other hosts are ignored."""
         updates = []
         for pace in report.paces:
             row = self.assigned.get(pace.name)
@@ -358,7 +358,7 @@ class ErrandDesk:
         return self.facts[name]
 
     def measure(self, row: ErrandRow, sent_bytes: int, *, is_refetch: bool) -> float:
-        """Measure an observation: its link, and changes of known pages; return its seconds there and to home."""
+        """Measure an observation: its link, and changes of known pages; return its seconds at the site and to home."""
         assert row.outcome is not None
         seen, facts = row.outcome, self._get_facts(row.observer)
         took_s = seen.took_s / self.settings.clock.speed
@@ -371,7 +371,7 @@ class ErrandDesk:
         return facts.estimate_look_s(took_s, sent_bytes)
 
     def _note_address(self, row: ErrandRow, facts: ObserverFacts, address: str) -> None:
-        """Note the address of a host: all hosts there must be requested by one, who keeps the delay between them."""
+        """Note the address of a host: all hosts there need the same observer, which enforces the delay."""
         if facts.addresses.get(row.host) == address:
             return
         facts.addresses[row.host] = address
@@ -386,25 +386,25 @@ class ErrandDesk:
         )
 
     def measure_direct(self, name: str, host: str, size_bytes: int, took_s: float) -> None:
-        """Measure a fetch from home of a page that an observer observes."""
+        """Measure a fetch from home of a page on an observer's host."""
         facts = self._get_facts(name)
         facts.direct[host] = facts.direct.get(host, LinkMeter()).add(size_bytes, took_s / self.settings.clock.speed)
 
     def count_check(self, name: str, url: str, *, is_same: bool) -> None:
-        """Count a page that home checked itself; an observer that lies is dropped."""
+        """Count a page that home checked itself; an observer that lies is revoked."""
         facts = self._get_facts(name)
         facts.checks += 1
         facts.mismatches += not is_same
         if facts.is_lying:
-            self._drop(name, f"{facts.mismatches} of {facts.checks} checked pages differ, the last one is {url}")
+            self._drop(name, f"{facts.mismatches} of {facts.checks} checked pages differ, most recently {url}")
 
     def count_refused(self, name: str, why: str) -> None:
-        """Count an observation that could not be what it claimed; a second one is no accident."""
+        """Count an invalid observation; a second one is not considered an accident."""
         facts = self._get_facts(name)
         facts.refused += 1
         facts.mismatches += 1
         if facts.is_lying:
-            self._drop(name, f"it sent what cannot be: {why}")
+            self._drop(name, f"it sent an impossible observation: {why}")
 
     def _drop(self, name: str, why: str) -> None:
         self._requests.append({"what": "drop", "name": name, "why": why[:300]})
@@ -423,7 +423,7 @@ class ErrandDesk:
     # assignments
 
     def release_hosts(self, now_s: float) -> tuple[list[str], list[FetchTask]]:
-        """List the hosts that their observers let go of, or whose lease ended; their tasks go back."""
+        """List the hosts that their observers have released, or whose lease has ended; their tasks are given back."""
         contacts = {row.observer: self.store.get_contact(row.observer) for row in self.assigned.values()}
         released = [
             host
@@ -448,7 +448,7 @@ class ErrandDesk:
         return released, returned
 
     def take_requests(self, now_s: float) -> list[dict[str, Any]]:
-        """Take what the coordinator should do: drop observers, fetch pages again, move hosts by their costs."""
+        """Take requests for the coordinator: revoke observers, fetch pages again, move hosts by their costs."""
         requests, self._requests = self._requests, []
         if self._changed:
             requests.append({"what": "changed", "urls": self._changed})
@@ -459,7 +459,7 @@ class ErrandDesk:
         return requests
 
     def _judge_costs(self, now_s: float) -> list[dict[str, Any]]:
-        """Send hosts home that are clearly faster from there (eq. 41-42), unless the operator chose their observer."""
+        """Move hosts home that are clearly faster from there (eq. 41-42), except those assigned by the operator."""
         moved: list[dict[str, Any]] = []
         for host, row in self.assigned.items():
             costs = self._get_facts(row.observer).find_costs(host)

@@ -1,6 +1,6 @@
-"""What home measured about an observer: its link to home, its links to sites, changes found, and checks of it.
+"""Home's measurements of an observer: its link to home, its links to sites, changes found, and checks.
 
-Stored as JSON with the observer's last contact, so that the console shows what decisions use.
+Stored as JSON with the observer's last contact, so that the console shows what decisions are based on.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import msgspec
 
 from vedette.fetch.observers.costs import ChangeMeter, LinkMeter, compute_direct_s, compute_remote_s
 
-# What an errand sends to the observer besides the URL: number, digest, headers, and its part of a signed message.
+# What an errand sends to the observer besides the URL: number, digest, headers, and its share of a signed message.
 ERRAND_BYTES = 400.0
 MAX_MISMATCHES = 2
 MISMATCH_SHARE = 0.2
@@ -26,12 +26,11 @@ class ObservationCosts(NamedTuple):
 
 @dataclass(slots=True)
 class ObserverFacts:
-    """Measurements of one observer: ``home`` is its link to home, ``sites`` those to hosts, ``direct`` home's to them.
+    """Measurements of one observer.
 
-    ``addresses`` are those of its hosts.
-
-    ``checks`` are pages that home fetched itself as well, ``mismatches`` those that had another text; ``refused`` are
-    observations that could not be what they claimed.
+    ``home`` is its link to home, ``sites`` are its links to hosts, and ``direct`` those from home to these hosts.
+    ``addresses`` are the addresses of its hosts. ``checks`` counts pages that home fetched as well, ``mismatches``
+    those with another text, and ``refused`` invalid observations.
     """
 
     home: LinkMeter = field(default_factory=LinkMeter)
@@ -45,24 +44,24 @@ class ObserverFacts:
     refused: int = 0
 
     def find_costs(self, host: str) -> ObservationCosts | None:
-        """Find what an observation of a host costs both ways; None before enough was measured."""
+        """Find what an observation of a host costs both ways; None until there are enough measurements."""
         changes, site, direct = self.changes.get(host), self.sites.get(host), self.direct.get(host)
         home = self.home.fit()
         near, far = site.fit() if site else None, direct.fit() if direct else None
         if changes is None or home is None or near is None or far is None or not changes.mean_bytes:
             return None
-        # The observer is there already, and an errand comes with the answer to a report: its latency is no extra.
+        # An errand comes with the reply to a report, and the observer stays, so neither adds latency.
         remote_s = compute_remote_s(1.0, home, near, changes.to_task(ERRAND_BYTES)) - home.latency_s
         return ObservationCosts(compute_direct_s(1.0, far, changes.mean_bytes), remote_s)
 
     def estimate_look_s(self, took_s: float, sent_bytes: int) -> float:
-        """Estimate the seconds that an observation took: at the site, and for what it sent home."""
+        """Estimate the seconds that an observation took: at the site, and for sending it home."""
         link = self.home.fit()
         return took_s + (link.per_byte_s * sent_bytes if link else 0.0)
 
     @property
     def is_lying(self) -> bool:
-        """Whether home's own checks contradict the observer too often to be changes in between."""
+        """Whether home's own checks contradict the observer too often for changes to explain it."""
         return self.mismatches >= MAX_MISMATCHES and self.mismatches > MISMATCH_SHARE * self.checks
 
     def to_json(self) -> str:
@@ -71,7 +70,7 @@ class ObserverFacts:
 
 
 def parse_facts(text: str) -> ObserverFacts:
-    """Parse stored facts about an observer; none if they are of another version.
+    """Parse stored facts about an observer; return empty ones if they are of another version.
 
     >>> facts = ObserverFacts(home=LinkMeter().add(1000, 0.5), checks=3)
     >>> parse_facts(facts.to_json()) == facts, parse_facts("[").checks

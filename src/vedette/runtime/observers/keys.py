@@ -36,7 +36,7 @@ def parse_key(text: str) -> ObserverKey:
     found = _KEY.fullmatch(text.strip())
     secret = urlsafe_b64decode(found[2] + "=") if found else b""
     if found is None or len(secret) != KEY_BYTES:
-        raise UsageError('this is no key of an observer: use the line that "vedette observers add" printed')
+        raise UsageError('not a key of an observer: use the line that "vedette observers add" printed')
     return ObserverKey(found[1], secret)
 
 
@@ -46,11 +46,11 @@ def read_key_file(file: Path) -> ObserverKey:
         return parse_key(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
-        raise UsageError(f"--key {file}: {reason}; write the line that vedette observers add printed into it") from None
+        raise UsageError(f"--key {file}: {reason}; save the line from vedette observers add in it") from None
 
 
 def check_name(name: str) -> str:
     """Check the name of an observer as typed."""
     if not _NAME.fullmatch(name):
-        raise UsageError(f'"{name[:60]}" is no name of an observer: use lower-case letters, digits and hyphens')
+        raise UsageError(f'"{name[:60]}" is not a valid observer name: use lower-case letters, digits and hyphens')
     return name

@@ -1,9 +1,11 @@
-"""The observer: a small process near the sites that sends home's requests politely, and only what changed back.
+"""The observer: a small process near the sites that sends home's requests politely, and only sends changes back.
 
-It imports neither the index nor the parser nor numpy, and stays below 60 MB. Everything that must survive ``kill -9``
-is in its folder: errands, unreported observations, and last copies within a limit (``spool.db``), and the requests of
-the day (``requests.db``). An errand is marked before its request is sent. While home cannot be reached, it goes on with
-what it has, and with home's plan, until its lease ends or its spool is full; then it waits.
+It does not import the index, the parser or numpy, and needs less than 60 MB. Everything that must survive ``kill -9``
+is in its folder: errands, unreported observations and last copies within a limit (``spool.db``), and the requests of
+the day (``requests.db``). An errand is marked before its request is sent.
+
+While home cannot be reached, the observer continues with its errands, and with home's plan, until its lease ends or its
+spool is full. Then it waits.
 """
 
 import time
@@ -43,7 +45,7 @@ from vedette.runtime.processes.loop import print_error
 from vedette.version import __version__
 
 MAX_SLEEP_S = 0.1
-# With observations to report an exchange follows after a moment, without after a while.
+# With observations to report, an exchange follows after a moment, otherwise after a while.
 REPORT_WALL_S, POLL_WALL_S = 0.5, 2.0
 RETRY_WALL_S, MAX_RETRY_WALL_S = 2.0, 60.0
 MAX_HELD = 2_000
@@ -52,13 +54,13 @@ MAX_CHANGED = 1_000
 ADDRESS_TTL_S = 1_800.0
 NAME_RETRY_S = 600.0
 CAUTIOUS_REST_S = 60.0
-# Young requests at once, as in a fetcher.
+# Recent requests in flight at once, as in a fetcher.
 CONCURRENCY = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ObserverOptions:
-    """How an observer runs: where home is, its key and folder, and limits of its machine."""
+    """How an observer runs: the address of home, its key and folder, and the limits of its machine."""
 
     home: str
     key: ObserverKey
@@ -73,7 +75,7 @@ class ObserverOptions:
 
 
 class ObserverProcess:
-    """The observer process: errands of home, requests to sites, and the exchange of reports for orders."""
+    """The observer process: errands from home, requests to sites, and the exchange of reports for orders."""
 
     def __init__(self, options: ObserverOptions) -> None:
         self._options, self._clock = options, options.clock
@@ -132,7 +134,7 @@ class ObserverProcess:
         self._spool.close()
 
     def _watch_roots(self) -> None:
-        """Look for changed files at the source, so that home fetches them soon; what home has seen is forgotten."""
+        """Look for changed files at the source, so that home fetches them soon; forget those that home has received."""
         wall_s = self._clock.wall_now()
         if self._options.roots and wall_s - self._watched_s >= WATCH_WALL_S:
             self._watched_s = wall_s
@@ -171,7 +173,7 @@ class ObserverProcess:
         return find_endpoint(origin, self._options.detours) or Endpoint(address, origin.port)
 
     def _on_outcome(self, observer: Observer, outcome: FetchOutcome) -> None:
-        """Store the outcome of a request; the copy that home has is what it is compared with."""
+        """Store the outcome of a request; the response is compared with the copy that home has."""
         host = origin_of(outcome.url).host
         errand = observer.on_outcome(host, outcome)
         packed = body = None
@@ -261,15 +263,15 @@ class ObserverProcess:
         key = self._options.key
         is_good = reply.status == 200 and is_signed(key.secret, "orders", key.name, reply.body, reply.signature)
         if not is_good:
-            words = reply.words if reply.status != 200 else "its answer is not signed with the key of this observer"
+            words = reply.words if reply.status != 200 else "its response is not signed with this observer's key"
             self._on_silence(words or f"status {reply.status}")
             return
         orders = decode(Orders, reply.body)
         if orders.sequence != report.sequence:
-            self._on_silence("its answer belongs to an earlier report")
+            self._on_silence("its response belongs to an earlier report")
             return
         if self._trouble:
-            print_error("home answers again")
+            print_error("home is responding again")
         self._trouble, self._retry_s = "", RETRY_WALL_S
         self._heard_s = self._clock.now()
         self._last = reply.took_s, reply.total_bytes
@@ -278,9 +280,9 @@ class ObserverProcess:
         self._next_wall_s = self._clock.wall_now() + pause_s
 
     def _on_silence(self, why: str) -> None:
-        """Try again later; meanwhile the observer goes on."""
+        """Try again later; in the meantime, the observer continues."""
         if why != self._trouble:
-            print_error(f"home does not answer ({why}); going on without it")
+            print_error(f"home is not responding ({why}); continuing without it")
         self._trouble = why
         self._next_wall_s = self._clock.wall_now() + self._retry_s
         self._retry_s = min(2 * self._retry_s, MAX_RETRY_WALL_S)
@@ -322,7 +324,7 @@ class ObserverProcess:
         self._spool.set_value("lease", f"{_read_boot_id()} {until_boot_s!r}")
 
     def _start(self, limits: RequestLimits) -> Observer:
-        """Start to request with the limits that home orders, or go on with changed ones."""
+        """Start requesting with the limits in home's orders, or apply changed limits."""
         if self._observer is not None and self._observer.limits == limits:
             return self._observer
         self._spool.set_value("limits", encode(limits).hex())
@@ -349,7 +351,10 @@ class ObserverProcess:
         self._spool.set_value("hosts", encode(orders).hex())
 
     def _load_spool(self) -> None:
-        """Go on where the last run ended, however it ended; hosts rest first: they may have just been requested."""
+        """Continue where the last run ended, even if it was killed.
+
+        Hosts pause first, because they may just have been requested.
+        """
         limits = self._spool.get_value("limits")
         self._numbers = {one.number for one in self._spool.load_observations(1 << 30, 1 << 62)}
         if not limits:
@@ -377,7 +382,7 @@ class ObserverProcess:
             self._set_lease(observer, float(until_boot_s))
 
     def _report_interrupted(self, errand: Errand, now_s: float) -> None:
-        """Report a request whose response is unknown, since the observer was killed, as broken: home decides."""
+        """Report a request that was interrupted by a kill as a failure, so that home decides."""
         lost = NoResponse(errand.url, errand.purpose, Failure.RESET, "the observer was interrupted", now_s, now_s)
         self._spool.save_observation(build_observation(errand, lost, None), None, now_s, self._options.copy_bytes)
         del self._errands[errand.number]
@@ -385,7 +390,7 @@ class ObserverProcess:
 
 
 def _is_confidential(home: str) -> bool:
-    """Check whether only this process can read what home answers: https, or the same machine."""
+    """Check whether only this process can read home's replies: over https, or on the same machine."""
     parts = urlsplit(home)
     return parts.scheme == "https" or parts.hostname in {"127.0.0.1", "::1", "localhost"}
 

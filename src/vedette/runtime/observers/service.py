@@ -1,4 +1,4 @@
-"""Observers in servers: pass reports on to the observer hub, and show who observes what."""
+"""Observers in servers: pass on reports to the observer hub, and list observers and their hosts."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.observers.ports import ObservedHostView, ObserverReply, ObserverView
 
 HUB_SOCKET = "observers.sock"
-_UNAVAILABLE = ObserverReply(503, words="The observer hub does not respond. Try again in a moment.\n")
+_UNAVAILABLE = ObserverReply(503, words="The observer hub is not responding. Try again in a moment.\n")
 
 
 class FolderObserverService:
@@ -21,7 +21,7 @@ class FolderObserverService:
         self._folder = folder
 
     def exchange(self, name: str, signature: str, body: bytes) -> ObserverReply:
-        """Pass a report on to the observer hub, and its orders back."""
+        """Pass on a report to the observer hub, and return its orders."""
         call = Request("exchange", {"name": name, "signature": signature, "body": body})
         try:
             reply = ask_coordinator(self._folder, call, name=HUB_SOCKET)
@@ -38,14 +38,14 @@ class FolderObserverService:
             return bool(ObserverRegistry(db).list_observers())
 
     def list_observers(self) -> tuple[ObserverView, ...]:
-        """List all observers by name, with what was measured."""
+        """List all observers by name, with their measurements."""
         with read_state(self._folder) as db:
             rows = ObserverRegistry(db).list_observers()
         contacts = read_contacts(self._folder)
         return tuple(_view_observer(row, contacts.get(row.name)) for row in rows)
 
     def list_hosts(self) -> tuple[ObservedHostView, ...]:
-        """List the hosts that observers observe, with what was measured."""
+        """List the hosts of observers, with their measurements."""
         with read_state(self._folder) as db:
             rows = ObserverRegistry(db).list_hosts()
         facts = {name: parse_facts(row.facts) for name, row in read_contacts(self._folder).items()}

@@ -1,12 +1,13 @@
-"""Observer hub: the process at home that talks to remote observers; to the coordinator it is one more fetcher.
+"""Observer hub: the process at home that talks to remote observers; to the coordinator, it is another fetcher.
 
-It leases the tasks of hosts that are assigned to observers, hands them on as errands, and turns what comes back into
-results as a fetcher does: archived, parsed, reported. What left for an observer, and what came back, is on disk
-before it is confirmed (``observers.db``). If hub or coordinator die, the coordinator leases the same URLs again, and
-the hub knows by them what an observer has or has answered: nothing is requested twice, nothing is lost.
+It leases the tasks of hosts that are assigned to observers, passes them on as errands, and turns the observations into
+results as a fetcher does: archived, parsed and reported. What is sent to an observer, and what comes back, is on disk
+before it is confirmed (``observers.db``). If hub or coordinator are killed, the coordinator leases the same URLs again,
+and the hub knows which of them an observer has or has already observed. So nothing is requested twice, and nothing is
+lost.
 
-Servers pass the observers' signed reports on over a local socket. An observer that sends what cannot be, or whose pages
-differ from what home gets itself, is dropped, and its pages are fetched again.
+Servers pass on the observers' signed reports over a local socket. An observer is revoked, and its pages are fetched
+again, if it sends impossible observations, or if its pages differ from what home gets itself.
 """
 
 import os
@@ -43,7 +44,7 @@ CLIENT_TIMEOUT_S = 30.0
 
 
 class ObserverHub(FetcherProcess):
-    """The observer hub: a fetcher process whose requests are sent by others."""
+    """The observer hub: a fetcher process whose requests are sent by observers."""
 
     def __init__(self, *parts: Any, store: ObserverStore) -> None:  # noqa: ANN401 - those of a fetcher
         super().__init__(*parts)
@@ -136,7 +137,7 @@ class ObserverHub(FetcherProcess):
         channel.close()
 
     def _exchange(self, name: str, signature: str, body: bytes) -> dict[str, object]:
-        """Exchange a report of an observer for orders; what it reported is on disk before it learns that."""
+        """Exchange a report from an observer for orders; the report is on disk before the observer gets the reply."""
         try:
             exchange = self._desk.exchange(name, signature, body)
         except StoreError as error:
@@ -150,7 +151,7 @@ class ObserverHub(FetcherProcess):
     # what an observer saw
 
     def _read_observation(self, task: FetchTask, row: ErrandRow) -> None:
-        """Read a page as a fetcher does, from what an observer sent."""
+        """Read a page from an observation, as a fetcher does."""
         assert row.outcome is not None
         try:
             outcome = self._rebuild(task, row.outcome)
@@ -196,7 +197,7 @@ class ObserverHub(FetcherProcess):
         )
 
     def _load_copy(self, task: FetchTask) -> bytes:
-        """Load the archived body of a page, to which an observer sent the difference."""
+        """Load the archived body of a page for which an observer sent a difference."""
         folder = self._settings.folder
         with read_state(folder) as db:
             page = CrawlStore(db).get_pages([task.id]).get(task.id)
@@ -226,7 +227,7 @@ class ObserverHub(FetcherProcess):
         return result._replace(place=place, payload_digest=copy.payload_digest)
 
     def _on_outcome(self, outcome: FetchOutcome) -> None:
-        """Compare a page that home fetched itself with what an observer said about it."""
+        """Compare a page that home fetched itself with the observer's version."""
         update = self._checks.on_outcome(outcome, self._queue.links, self._desk)
         self._queue.host_updates[update.name] = update
 
@@ -238,7 +239,7 @@ class ObserverHub(FetcherProcess):
         super()._send_report()
 
     def _run_chores(self) -> None:
-        """Hand over hosts that were let go, drop observers that lie, move hosts by their costs."""
+        """Hand over released hosts, revoke observers that lie, move hosts by their costs."""
         if self._stopping_s is not None:
             return
         self._desk.load_assignments()

@@ -1,1 +1,1 @@
-"""The endpoint of remote observers: signed reports in, signed orders out."""
+"""The endpoint of remote observers: signed reports are exchanged for signed orders."""

@@ -1,4 +1,4 @@
-"""The port of the observer service for its endpoint and the console's page on observers."""
+"""The port of the observer service, for the endpoint of observers and the console."""
 
 from typing import NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ class ObserverReply(NamedTuple):
 
 
 class ObserverView(NamedTuple):
-    """An observer as shown to the operator: when it was heard of, what it holds, and what its link to home costs.
+    """An observer as shown to the operator: its last report, its errands, and its link to home.
 
     ``latency_s`` and ``per_byte_s`` are None before a few exchanges; ``trouble`` says why it was revoked.
     """
@@ -34,9 +34,10 @@ class ObserverView(NamedTuple):
 
 
 class ObservedHostView(NamedTuple):
-    """A host that an observer observes, why, and what an observation costs there and from home.
+    """A host of an observer, why the observer has it, and what an observation costs there and from home.
 
-    Seconds by eq. 41 and 42 are None before they were measured. ``next`` is who gets the host once it was let go.
+    The seconds (eq. 41 and 42) are None until there are enough measurements. ``next`` gets the host once it has been
+    released.
     """
 
     host: str
@@ -58,7 +59,7 @@ class ObserverService(Protocol):
     """The observer service; it waits for the observer hub, so call it in a thread."""
 
     def exchange(self, name: str, signature: str, body: bytes) -> ObserverReply:
-        """Take a signed report of an observer, and return its signed orders."""
+        """Pass on a signed report from an observer, and return its signed orders."""
 
     def has_any(self) -> bool:
         """Whether any observer was ever added."""
@@ -67,4 +68,4 @@ class ObserverService(Protocol):
         """List all observers by name, including revoked ones."""
 
     def list_hosts(self) -> tuple[ObservedHostView, ...]:
-        """List the hosts that observers observe."""
+        """List the hosts of observers."""

@@ -1,6 +1,6 @@
-"""The endpoint of remote observers: one path, a signed report in, signed orders out. Nothing is decided here.
+"""The endpoint of remote observers: one path, which exchanges a signed report for signed orders.
 
-Both ends are this program, so it is no part of the API that is described for others.
+It decides nothing. Both ends are part of Vedette, so it is not part of the documented API.
 """
 
 from starlette.concurrency import run_in_threadpool
@@ -23,12 +23,12 @@ _MAX_NAME = 64
 
 
 def is_observer_path(path: str) -> bool:
-    """Check whether a path is the endpoint of observers, where bodies may be ``MAX_REPORT_BYTES`` long."""
+    """Check whether a path is the observers' endpoint, where bodies may be ``MAX_REPORT_BYTES`` long."""
     return path == EXCHANGE_PATH
 
 
 def observer_routes(observers: ObserverService) -> list[Route]:
-    """Return the route of the endpoint of observers."""
+    """Return the route of the observers' endpoint."""
 
     async def exchange(request: Request) -> Response:
         name, signature = request.headers.get(NAME_HEADER, "")[:_MAX_NAME], request.headers.get(SIGNATURE_HEADER, "")

@@ -1,4 +1,4 @@
-"""The console's Cluster page: machines, shards and their owners, what lags, and what a loss would cost now."""
+"""The console's Cluster page: machines, shards and their owners, delays, and what a failure would cost."""
 
 from dataclasses import dataclass
 

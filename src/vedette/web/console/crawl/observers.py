@@ -1,4 +1,4 @@
-"""The console's Observers page: who observes which host and why, and what the links cost."""
+"""The console's Observers page: observers, their hosts and reasons, and link speeds."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,9 @@ _HOST_TABLE: Table[ObservedHostView] = Table(
         Column("why", "Reason", lambda row: row.why),
         Column("looks", "Observations", lambda row: row.looks, is_number=True),
         Column("changed", "Changed", lambda row: row.change_share or 0.0, is_number=True),
-        Column("sent", "Sent for each", lambda row: row.sent_per_look or 0.0, is_number=True),
+        Column("sent", "Sent on average", lambda row: row.sent_per_look or 0.0, is_number=True),
         Column("size", "Page size", lambda row: row.page_bytes or 0.0, is_number=True),
-        Column("remote", "Takes", lambda row: row.remote_s or 0.0, is_number=True),
+        Column("remote", "By observer", lambda row: row.remote_s or 0.0, is_number=True),
         Column("direct", "From home", lambda row: row.direct_s or 0.0, is_number=True),
     ),
     prefix="hosts",
