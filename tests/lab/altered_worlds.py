@@ -1,4 +1,4 @@
-"""Worlds with the same past and another future, to check that policies don't look ahead."""
+"""Worlds with the same past but another future, to check that policies don't look ahead."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,11 +16,11 @@ LINKS_PER_VERSION = 5.0  # that a version of it has, on average
 
 
 def alter_future(history: History, at_s: float, seed: int) -> History:
-    """A history that is the same up to and at ``at_s``, and afterwards another.
+    """Return a history that is the same up to and including ``at_s``, and different afterwards.
 
-    Pages that were born by then keep their numbers, versions and links, and their deaths if they had died. All that
-    comes later is drawn again: whether and when pages die, how often and when they change and to what, which pages are
-    born, and where they lead. Links of the past to pages that were not born yet lead to other such pages.
+    Pages that exist by then keep their number, versions and links, and their death if they have died. Everything later
+    is drawn again: deaths, changes, new pages and links. Past links to pages that did not exist yet lead to other such
+    pages.
     """
     rng = rng_for(seed, "altered future")
     begin_s = float(np.nextafter(at_s, np.inf))
@@ -47,7 +47,7 @@ def alter_future(history: History, at_s: float, seed: int) -> History:
 
 
 class _Future(NamedTuple):
-    """When it begins and ends, how many pages are older, and its random numbers."""
+    """When the future begins and ends, how many pages existed before, and its random numbers."""
 
     past_pages: int
     begin_s: float
@@ -56,7 +56,7 @@ class _Future(NamedTuple):
 
 
 class _DrawnVersions(NamedTuple):
-    """All versions in order: page, time, the version of the real history whose words it has, and whether it is it."""
+    """All versions in order: page, time, the real version with the same words, and whether it is that version."""
 
     page: Ints
     at_s: Floats
@@ -65,7 +65,7 @@ class _DrawnVersions(NamedTuple):
 
 
 def _draw_pages(history: History, future: _Future) -> History:
-    """The pages of the past, some with other deaths, and new ones; versions are still the real ones."""
+    """Draw the pages of the past, some with other deaths, and new ones; versions are still the real ones."""
     old, begin_s, end_s, rng = future
     new = int(rng.poisson(history.pages - old + 1)) + 1 if len(history.digest) else 0
     born_s = np.concatenate((history.born_s[:old], np.sort(rng.uniform(begin_s, end_s, new))))
@@ -87,7 +87,7 @@ def _draw_pages(history: History, future: _Future) -> History:
 
 
 def _draw_versions(world: History, future: _Future) -> _DrawnVersions:
-    """The versions of the past as they were; for each new page its first; and changes of all that live on."""
+    """Draw versions: those of the past, the first one of each new page, and changes of all living pages."""
     rng = future.rng
     past = np.flatnonzero(world.version_at_s < future.begin_s)
     births = np.arange(future.past_pages, world.pages)
@@ -105,7 +105,7 @@ def _draw_versions(world: History, future: _Future) -> _DrawnVersions:
 
 
 def _draw_links(world: History, drawn: _DrawnVersions, future: _Future) -> tuple[Ints, Ints]:
-    """The links of the past, but for such as led to the future; and others for all that is new."""
+    """Draw links: those of the past, except links to the future, and new ones for everything new."""
     rows = zip(drawn.source.tolist(), drawn.past.tolist(), strict=True)
     found = [
         _rewrite_past_links(world, one, future) if past else _draw_random_links(world.pages, future.rng)
@@ -134,10 +134,10 @@ def _draw_digests(count: int, rng: np.random.Generator) -> npt.NDArray[np.uint64
 
 
 def alter_frontpages(world: Frontpages, index: int, seed: int) -> Frontpages:
-    """A world with the same past and another future, for those who must prove that they do not know it.
+    """Return a world with the same past and another future, to prove that a policy does not know the future.
 
-    From snapshot ``index`` on, every source shows what another one would have shown, half of what comes up then is
-    gone, and targets that were never seen before are others.
+    From snapshot ``index`` on, every source shows what another one would have shown, half of the new links are gone,
+    and targets that were never seen before are replaced.
     """
     rng = rng_for(seed, "lab/frontpages/altered")
     moved = _draw_cycle(world.sources, rng)
@@ -166,7 +166,7 @@ def alter_frontpages(world: Frontpages, index: int, seed: int) -> Frontpages:
 
 
 def _draw_cycle(count: int, rng: np.random.Generator) -> Ints:
-    """A place for each of ``count`` that is another's: a ring in random order, everyone moves up by one."""
+    """Draw a permutation of ``count`` places without a fixed point: a ring in random order."""
     ring = rng.permutation(count)
     moved = np.empty(count, np.int64)
     moved[ring] = np.roll(ring, 1)

@@ -18,19 +18,19 @@ class Repository:
         self.git = pygit2.init_repository(str(path), bare=True)
 
     def commit(self, files: Mapping[bytes, bytes], at_s: int, *parents: pygit2.Oid) -> pygit2.Oid:
-        """A commit of exactly these files."""
+        """Commit exactly these files."""
         who = pygit2.Signature(*WHO, at_s, 0)
         return self.git.create_commit(None, who, who, "x", self.tree(files), list(parents))
 
     def branch(self, name: str, *states: tuple[int, Mapping[bytes, bytes]]) -> str:
-        """A branch of one commit for each time and state; how it is written as a world."""
+        """Create a branch with one commit per time and state; return its name as a world."""
         tip: tuple[pygit2.Oid, ...] = ()
         for at_s, files in states:
             tip = (self.commit(files, at_s, *tip),)
         return self.name(name, tip[0])
 
     def name(self, name: str, tip: pygit2.Oid) -> str:
-        """Calls a commit the tip of a branch; how that is written as a world."""
+        """Make a branch point to a commit; return its name as a world."""
         self.git.references.create(f"refs/heads/{name}", tip, force=True)
         return f"git:{self.path}#{name}"
 
@@ -52,6 +52,6 @@ class Repository:
         return written
 
     def lose(self, blob: bytes) -> None:
-        """Deletes the object of a content."""
+        """Delete the object of a content."""
         name = str(pygit2.hash(blob))
         (self.path / "objects" / name[:2] / name[2:]).unlink()

@@ -24,7 +24,7 @@ class V(NamedTuple):
 
 
 class P(NamedTuple):
-    """A page: its versions, its site, when it dies, its URL."""
+    """A page: its versions, its site, when it dies, and its URL."""
 
     versions: Sequence[V]
     site: int = 0
@@ -33,7 +33,7 @@ class P(NamedTuple):
 
 
 class Life(NamedTuple):
-    """The versions of a page in the order of time, and its end; infinity if it stays."""
+    """The versions of a page by time, and its end; infinity if it stays."""
 
     says: Sequence[tuple[float, str]]
     died_s: float = np.inf
@@ -41,7 +41,7 @@ class Life(NamedTuple):
 
 
 class Kept(MemoryTexts):
-    """Texts in memory, which count how often they are read."""
+    """Texts in memory that count how often they are read."""
 
     asked = 0
 
@@ -52,7 +52,7 @@ class Kept(MemoryTexts):
 
 
 def web(pages: Sequence[P], begin_s: float = 0.0, end_s: float = 1e9) -> History:
-    """A history of these pages, in the order of their births; no two versions have the same digest."""
+    """Return a history of these pages in order of birth; no two versions have the same digest."""
     versions = [(number, version) for number, page in enumerate(pages) for version in page.versions]
     links = [link for _, version in versions for link in version.links]
     return History(
@@ -77,7 +77,10 @@ def web(pages: Sequence[P], begin_s: float = 0.0, end_s: float = 1e9) -> History
 
 
 def small_history(lives: Sequence[Life], end_s: float = 1e6) -> History:
-    """The history of these pages, from time 0; all versions of a page have its links, equal texts equal digests."""
+    """Return the history of these pages from time 0.
+
+    All versions of a page have its links, equal texts have equal digests.
+    """
     pages = [
         P([V(at_s, life.links, text=text) for at_s, text in life.says], 0, life.died_s, f"https://small.test/{number}")
         for number, life in enumerate(lives)
@@ -87,7 +90,7 @@ def small_history(lives: Sequence[Life], end_s: float = 1e6) -> History:
 
 
 def history_of(seed: int) -> History:
-    """Some history: lives with versions in them, links to any pages; the same for the same seed."""
+    """Return a random history with versions and links between any pages; the same seed gives the same one."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 9))
     lives = sorted((np.unique(rng.integers(0, END_S, rng.integers(1, 7))).tolist() for _ in range(count)), key=min)
@@ -111,12 +114,12 @@ def _any_version(at_s: float, pages: int, rng: np.random.Generator) -> V:
 
 
 def histories() -> st.SearchStrategy[History]:
-    """Any history. Drawn as a seed: to draw each number would take most of the time of a test."""
+    """Generate any history from a seed, because drawing each number would take most of a test's time."""
     return st.integers(0, 1 << 32).map(history_of)
 
 
 def same(one: History, other: History) -> None:
-    """Two histories agree in every column and text."""
+    """Check that two histories agree in every column and text."""
     for field in fields(History):
         if field.name != "texts":
             assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name

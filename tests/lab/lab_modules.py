@@ -1,4 +1,4 @@
-"""Modules that someone else might write: a small experiment, and policies good and bad; tests write them down."""
+"""Modules as others might write them, which tests save to files: a small experiment, and valid and invalid policies."""
 
 from pathlib import Path
 
@@ -123,6 +123,6 @@ class Demanding(Hourly):
 
 
 def written(folder: Path, name: str, text: str) -> Path:
-    """The folder with a module of that name and text in it."""
+    """Save a module of that name with this text in the folder."""
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
     return folder

@@ -1,6 +1,7 @@
 """Does the future leak? The same past with another future must give the same decisions up to then.
 
-A policy that uses what it cannot know decides differently when that is altered. This finds it without reading any code.
+A policy that uses what it cannot know decides differently if the future is altered. This finds it without reading any
+code.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ World = TypeVar("World")
 
 
 class LoggedDecision(NamedTuple):
-    """A decision: when it was made (a time or a step, as the world counts), and what was decided: numbers, in order."""
+    """A decision: when it was made (a time or a step), and what was decided: numbers, in order."""
 
     at: float
     values: Sequence[float]
@@ -26,10 +27,10 @@ def find_first_leak(
     at: float,
     seeds: Sequence[int] = (1, 2, 3),
 ) -> int | None:
-    """The first decision before ``at`` that another future changes, as its number in the log; None if none does.
+    """Return the number of the first decision before ``at`` that another future changes; None if there is none.
 
-    ``alter_future(world, at, seed)`` is the world with what comes from ``at`` on made otherwise. Several futures are
-    tried, since one may look the same by chance where a cheat looks. Decisions at ``at`` itself may already differ.
+    ``alter_future(world, at, seed)`` returns the world with a different future from ``at`` on. Several futures are
+    tried, because one may look the same by chance to a cheating policy. Decisions at ``at`` itself may already differ.
     """
     told = _select_before(run(world), at)
     leaks = [_find_difference(told, _select_before(run(altered_after(world, at, seed)), at)) for seed in seeds]

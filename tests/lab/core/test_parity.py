@@ -1,4 +1,4 @@
-"""What a crawl decided, the lab decides again: bit for bit, from the facts that the crawl wrote down."""
+"""The lab repeats a crawl's decisions bit for bit, from the facts that the crawl logged."""
 
 from pathlib import Path
 
@@ -24,18 +24,18 @@ STAGES = ("fetched", "asked", "gained")
 
 
 def decisions_of(log: Path) -> list[Decision]:
-    """Those of whole lines."""
+    """Return the decisions on complete lines."""
     return [found for line in log.read_text().splitlines() if (found := parse_decision(line))]
 
 
 def is_about_gain(decision: Decision) -> bool:
-    """Check whether this concerns the gain of a fetch."""
+    """Check whether a decision concerns the gain of a fetch."""
     told = decision.stage in {"refresh/fetched", "refresh/gained"}
     return told and bool(np.isfinite(np.array(decision.facts["gain"], float)).any())
 
 
 def test_a_crawl_replayed(tmp_path: Path) -> None:
-    """A real crawl with recrawls writes its decisions; the lab makes the same; its archive is a history."""
+    """A real crawl logs its decisions; the lab makes the same ones, and the archive becomes a history."""
     pages = {HOME: page("Home", "where it begins", {f"/{n}": f"page {n}" for n in range(4)})}
     pages |= {f"{HOME}{n}": page(f"Page {n}", f"number {n}") for n in range(4)}
     log = tmp_path / "decisions.jsonl"

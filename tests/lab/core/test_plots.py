@@ -1,4 +1,4 @@
-"""Plots are well-formed, stay inside their box, and are drawn by one set of rules."""
+"""Plots are well-formed, stay inside their box, and follow one set of rules."""
 
 import math
 import re
@@ -30,13 +30,13 @@ plots = st.builds(
 
 
 def box(root: ET.Element) -> tuple[float, float]:
-    """Width and height."""
+    """Return width and height."""
     _, _, width, height = map(float, root.attrib["viewBox"].split())
     return width, height
 
 
 def places(root: ET.Element) -> list[tuple[float, float]]:
-    """Every point at which something is drawn."""
+    """Return every point at which something is drawn."""
     found: list[tuple[float, float]] = []
     for each in root.iter():
         had = each.attrib
@@ -68,13 +68,13 @@ def test_each_kind_of_policy_has_its_look(policy: str) -> None:
 
 
 def test_default_is_drawn_last() -> None:
-    """It is drawn above all others."""
+    """It is drawn on top of all others."""
     classes = re.findall(r'<g class="series (\w+)"', draw_svg(Plot("t", "x", "y", "", LINES)))
     assert classes == ["bound", "baseline", "default"]
 
 
 def test_a_policy_keeps_its_colour() -> None:
-    """A policy has the same style in another plot with fewer others."""
+    """A policy has the same style in another plot with fewer policies."""
     colour = re.compile(r"<g class=\"series baseline\" style=\"(.*?)\"")
     one = draw_svg(Plot("t", "x", "y", "", LINES))
     two = draw_svg(Plot("u", "x", "y", "share", [LINES[1]]))
@@ -90,26 +90,26 @@ def test_labels_do_not_cover_each_other() -> None:
 
 
 def test_one_budget_is_drawn_as_rows() -> None:
-    """Where there is nothing to go along, each policy is a dot with its interval."""
+    """With a single budget, each policy is a dot with an interval."""
     single = [Series(each.policy, each.points[:1]) for each in LINES]
     root = ET.fromstring(draw_svg(Plot("t", "x", "y", "share", single)))  # noqa: S314 - our own text
     assert len(list(root.iter(f"{SVG}circle"))) == len(LINES)
 
 
 def test_it_reads_in_light_and_dark() -> None:
-    """Colours have two sets, and the reader's system chooses."""
+    """There are two sets of colors, and the reader's system chooses."""
     assert "prefers-color-scheme: dark" in draw_svg(Plot("t", "x", "y", "", []))
 
 
 def numbers_below(plot: str) -> list[str]:
-    """The labels below the axis, from left to right."""
+    """Return the labels below the axis, from left to right."""
     root = ET.fromstring(plot)  # noqa: S314 - our own text
     written = [each for each in root.iter(f"{SVG}text") if each.attrib.get("text-anchor") == "middle"]
     return [each.text or "" for each in written][:-1]
 
 
 def test_what_is_counted_has_whole_numbers_below() -> None:
-    """Tenths 0 to 9 are not marked at 2.5."""
+    """Tenths 0 to 9 have no tick at 2.5."""
     tenths = Series("default", [Point(place, 1) for place in range(10)])
     assert numbers_below(draw_svg(Plot("t", "tenth", "y", "", [tenths]))) == [str(place) for place in range(10)]
     hours = Series("default", [Point(place, 1) for place in range(168)])
@@ -117,7 +117,7 @@ def test_what_is_counted_has_whole_numbers_below() -> None:
 
 
 def test_zero_stands_beside_ages_that_are_far_apart() -> None:
-    """Ages of an hour to a thousand days share the room evenly, though there is no factor from 0 to an hour."""
+    """Ages from an hour to a thousand days are spread evenly, even though there is no factor from 0 to an hour."""
     ages = [0.0, 0.04, 0.4, 4.0, 40.0, 400.0]
     plot = draw_svg(Plot("t", "age", "y", "", [Series("default", [Point(age, 1) for age in ages])]))
     assert numbers_below(plot)[0] == "0"

@@ -1,4 +1,4 @@
-"""Experiments and policies are found by name; what comes from elsewhere is checked before it is run."""
+"""Experiments and policies are found by name; external ones are checked before they run."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from vedette.lab.core.registry import check_policy, find_experiment, find_policy
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A module of policies that is not part of the package; each test has its own."""
+    """Return a module of policies outside the package; each test has its own."""
     name = f"policies_{abs(hash(tmp_path))}"
     written(tmp_path, name, POLICIES)
     monkeypatch.syspath_prepend(tmp_path)
@@ -21,7 +21,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("name", list_experiments())
 def test_every_experiment_says_what_its_numbers_mean(name: str) -> None:
-    """It has a question, worlds, policies and budgets, and each of its metrics is described somewhere."""
+    """It has a question, worlds, policies and budgets, and each of its metrics is described."""
     found = find_experiment(name)
     assert found.name == name
     assert found.about
@@ -33,7 +33,7 @@ def test_every_experiment_says_what_its_numbers_mean(name: str) -> None:
 
 
 def test_policies_are_found_by_their_published_names() -> None:
-    """A stage's policies are those of its folder, and default is the one that runs live."""
+    """A stage's policies are those in its folder, and ``default`` is the one used live."""
     assert {"nutch", "fixed"} <= set(load_policies("refresh"))
     assert find_policy("refresh", "default") is find_policy("refresh", "expected-gain")
     assert load_policies("facts") == {}
@@ -48,7 +48,7 @@ def test_a_misspelt_name_gets_the_nearest() -> None:
 
 
 def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> None:
-    """It is created without arguments and can be called like any of ours."""
+    """It is created without arguments, and can be called like any of ours."""
     assert find_policy("refresh", f"{elsewhere}:Hourly").name == "hourly"
 
 
@@ -75,14 +75,14 @@ def test_a_policy_from_elsewhere_that_breaks_a_rule_is_refused_with_words(elsewh
 
 
 def test_a_policy_of_another_stage_is_refused(elsewhere: str) -> None:
-    """One that says when to fetch again cannot say what to fetch first."""
+    """A policy for when to fetch again cannot decide what to fetch first."""
     with pytest.raises(UsageError, match="refresh"):
         find_policy("order", f"{elsewhere}:Hourly")
 
 
 @pytest.mark.parametrize("place", ["no_such_module:Policy", "json:Nothing", ":", "a:", "..:x"])
 def test_a_place_where_nothing_is_gets_words(place: str) -> None:
-    """In any notation, the result is one line without a traceback."""
+    """The error is one line without a traceback, in any notation."""
     with pytest.raises(UsageError, match=r"package\.module:Name"):
         find_experiment(place)
 

@@ -1,4 +1,4 @@
-"""What a report says follows from the rows: means, intervals where there is chance, pairs and plots."""
+"""Reports follow from the rows: means, intervals if seeds differ, pairs and plots."""
 
 import json
 import math
@@ -21,19 +21,19 @@ TINY = "tiny_reports:EXPERIMENT"
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    """The experiment whose rows these are: freshness (more is better) and fetches."""
+    """Return the experiment that these rows belong to: freshness (higher is better) and fetches."""
     written(tmp_path, "tiny_reports", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
     return find_experiment(TINY)
 
 
 def row(policy: str, seed: int, freshness: float, **more: float) -> Row:
-    """A row of the tiny experiment."""
+    """Return a row of the tiny experiment."""
     return Row(Cell(TINY, "made:tiny", policy, 1.0, seed), {"freshness": freshness, **more})
 
 
 def run_of(rows: list[Row], name: str = "one") -> FinishedRun:
-    """A finished run."""
+    """Return a finished run."""
     told: Mapping[str, object] = {
         "command": "vedette lab run x",
         "versions": {"vedette": "1"},
@@ -43,7 +43,7 @@ def run_of(rows: list[Row], name: str = "one") -> FinishedRun:
 
 
 def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experiment) -> None:
-    """0.2, 0.3 and 0.4 have the mean 0.3 and ends around it; 0.5 with every seed is one number without chance."""
+    """0.2, 0.3 and 0.4 have the mean 0.3 and an interval; 0.5 with every seed is a single number."""
     rows = [row("random", seed, 0.1 + seed / 10) for seed in (1, 2, 3)] + [row("default", seed, 0.5) for seed in (1, 2)]
     (table,) = build_tables(rows, tiny)
     lots, fixed = (line.metrics["freshness"] for line in table.lines)
@@ -63,14 +63,14 @@ def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
 
 
 def test_coordinates_make_tables_of_their_own(tiny: Experiment) -> None:
-    """Rows with a column k are reported for each k, in addition to those without."""
+    """Rows with a column k are reported for each k, in addition to rows without one."""
     found = build_tables([row("random", 1, 0.1), row("random", 1, 0.2, k=1), row("random", 1, 0.3, k=2)], tiny)
     assert [table.coordinates for table in found] == [(), ("k",)]
     assert [line.coordinates for line in found[1].lines] == [(1,), (2,)]
 
 
 def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
-    """``default`` gains 0.1 and 0.3 on its twins: mean 0.2, p = 2/4 (of four patterns, ++ and --). No bounds."""
+    """``default`` gains 0.1 and 0.3 on its pairs: mean 0.2, p = 2/4 (of four sign patterns, ++ and --). No bounds."""
     rows = [row("random", 1, 0.1), row("random", 2, 0.9), row("bound-best", 1, 1.0), row("bound-best", 2, 1.0)]
     rows += [row("default", 1, 0.2), row("default", 2, 1.2)]
     (found,) = compare_policies(rows, tiny)
@@ -80,7 +80,7 @@ def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
 
 
 def test_seeds_that_change_nothing_are_no_evidence(tiny: Experiment) -> None:
-    """The same difference with each of ten seeds is one observation: it has no p."""
+    """The same difference with each of ten seeds is a single observation, so it has no p."""
     rows = [row(policy, seed, value) for seed in range(10) for policy, value in (("default", 0.5), ("random", 0.4))]
     (found,) = compare_policies(rows, tiny)
     assert found.paired.n == 1
@@ -97,7 +97,7 @@ def test_other_parts_of_a_world_are_not_mixed(tiny: Experiment) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_a_report_is_a_page_with_plots_that_it_links_to(tmp_path: Path) -> None:
-    """Every plot that is written is on the page, and every one on the page is written; twice gives the same bytes."""
+    """Every written plot is on the page, and every plot on the page is written; doing it twice gives the same bytes."""
     rows = [row(policy, seed, seed / 10) for policy in ("default", "random", "bound-best") for seed in (1, 2, 3)]
     files = write_report([run_of(rows)], tmp_path / "out")
     page, plots = files[0].read_text(encoding="utf-8"), files[1:-1]
@@ -112,7 +112,7 @@ def test_a_report_is_a_page_with_plots_that_it_links_to(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_the_same_is_written_as_plain_values(tmp_path: Path) -> None:
-    """Question, commands, plots with the table that has their numbers, and every line that the page has; no path."""
+    """The JSON has the question, commands, plots with their tables, and every line of the page, but no path."""
     rows = [row(policy, seed, seed / 10) for policy in ("default", "random") for seed in (1, 2, 3)]
     page, *plots, data = write_report([run_of(rows)], tmp_path / "out")
     told = json.loads(data.read_text(encoding="utf-8"))
@@ -138,7 +138,7 @@ def test_an_interval_keeps_its_thousands(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_a_page_of_a_person_is_not_written_over(tmp_path: Path) -> None:
-    """Only what a report has written is written again."""
+    """Only files that a report has written are overwritten."""
     (tmp_path / "lab-tiny-reports-experiment.md").write_text("My own words.")
     with pytest.raises(UsageError, match="not generated by this command"):
         write_report([run_of([row("random", 1, 0.1)])], tmp_path)
@@ -146,7 +146,7 @@ def test_a_page_of_a_person_is_not_written_over(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_runs_that_contradict_each_other_are_not_mixed(tmp_path: Path) -> None:
-    """The same cell in two runs counts once; with other numbers it is refused."""
+    """The same cell in two runs counts once; if its numbers differ, it is refused."""
     one, same, other = (run_of([row("random", 1, value)], name) for name, value in (("a", 0.1), ("b", 0.1), ("c", 0.2)))
     write_report([one, same], tmp_path / "out")
     with pytest.raises(UsageError, match="a and c"):
@@ -154,7 +154,7 @@ def test_runs_that_contradict_each_other_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
-    """Reporting too early says how to continue the run."""
+    """The error for an unfinished run says how to continue it."""
     with pytest.raises(UsageError, match="vedette lab run"):
         read_run(tmp_path)
     (tmp_path / "command").write_text("vedette lab run x")
@@ -174,7 +174,7 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: bytes) -> None:
-    """For any damage to its files, the error explains how to get a readable run."""
+    """Whatever the damage to its files, the error says how to get a readable run."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_rows([row("random", 1, 0.1)], ["freshness"], folder / "rows.parquet")
@@ -187,7 +187,7 @@ def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: b
 
 @pytest.mark.usefixtures("tiny")
 def test_a_report_needs_a_folder(tmp_path: Path) -> None:
-    """If a file has that name, the error says so, and the file stays."""
+    """If a file has the folder's name, the error says so, and the file is not changed."""
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match="choose another folder"):
@@ -206,7 +206,7 @@ def test_one_number_is_no_figure(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
-    """A page about a live world explains its births and changes; others do not."""
+    """Only the page about a live world explains its births and changes."""
     for world in ("live:mine", "made:tiny"):
         run = run_of([row("random", 1, 0.1)])
         write_report([run._replace(manifest={**run.manifest, "worlds": {world: "ab"}})], tmp_path / world[:4])
@@ -217,7 +217,7 @@ def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
 
 
 def test_an_interval_that_an_experiment_tells_is_drawn(tmp_path: Path) -> None:
-    """Where seeds have no part in a number, its own ends are shown as its line."""
+    """If a number does not depend on seeds, the experiment's own interval is drawn."""
     cell = Cell("importance", "live:mine", "pagerank", 10.0, 1)
     told = {"spearman": 0.5, "spearman_low": 0.4, "spearman_high": 0.7}
     rows = [Row(cell, told), Row(cell._replace(policy="in-links"), {**told, "spearman": 0.6})]

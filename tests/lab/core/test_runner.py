@@ -1,4 +1,4 @@
-"""A run comes out the same to the byte: run twice, killed and gone on with, interrupted and gone on with."""
+"""Runs are reproducible byte for byte: repeated, killed and resumed, or interrupted and resumed."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ FINISHED = 3  # before a run is broken off
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the experiment in it, which is where everything is started."""
+    """Return a folder with the experiment in it, where everything is started."""
     written(tmp_path, "tiny_runs", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "tiny_runs", raising=False)  # that of another test
@@ -52,7 +52,7 @@ def started(here: Path, out: str) -> "subprocess.Popen[str]":
 
 
 def after_some_cells(here: Path, out: str) -> None:
-    """Wait until something is finished and much is not."""
+    """Wait until some cells are finished and many are not."""
     until_s = time.monotonic() + PATIENCE_S
     cells, pids = here / out / "cells", here / f"{out}.pids"
     # The program has nothing left to do but to wait.
@@ -72,7 +72,7 @@ def gone(pids: Path) -> bool:
 
 
 def files(folder: Path) -> Sequence[bytes]:
-    """Rows and manifest, to the byte."""
+    """Return the bytes of rows and manifest."""
     return [(folder / name).read_bytes() for name in ("rows.parquet", "manifest.json")]
 
 
@@ -81,7 +81,7 @@ SMALL = WANTED._replace(policies=["default"], budgets=[2.0])
 
 
 def finished(plan: RunPlan, folder: Path, jobs: int = 1) -> RunFolder:
-    """A run that was carried out in processes of this one."""
+    """Return a run that was computed in processes of this one."""
     kept = RunFolder(folder, plan)
     run_cells(kept, len(plan.cells), lambda _done, _all, _cell: None, jobs)
     kept.finish()
@@ -89,9 +89,9 @@ def finished(plan: RunPlan, folder: Path, jobs: int = 1) -> RunFolder:
 
 
 def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
-    """Done in one go, killed by -9 in the middle, or interrupted by Ctrl-C: the same bytes, and no process is left.
+    """Uninterrupted, killed halfway or interrupted by Ctrl-C, a run writes the same bytes and leaves no process.
 
-    It needs the real program twice.
+    This needs the real program twice.
     """
     plan = build_plan(WANTED)
     finished(plan, here / "whole", jobs=2)
@@ -111,7 +111,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
 
 
 def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
-    """Rows are in the order of the plan; the manifest names command, versions, worlds, seeds and the rows' hash."""
+    """Rows are in the order of the plan; the manifest contains command, versions, worlds, seeds and the rows' hash."""
     plan = build_plan(SMALL)
     kept = finished(plan, here / "out", jobs=2)
     assert [row.cell for row in kept.load_rows()] == list(plan.cells)
@@ -126,7 +126,7 @@ def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
 
 
 def test_a_finished_run_is_not_done_again(here: Path) -> None:
-    """The same command finds its cells; where the experiment's code has changed, all of them are worked out again."""
+    """The same command reuses its cells; if the experiment's code has changed, all of them are computed again."""
     plan = build_plan(SMALL)
     finished(plan, here / "out")
     assert RunFolder(here / "out", plan).list_pending() == []
@@ -135,7 +135,7 @@ def test_a_finished_run_is_not_done_again(here: Path) -> None:
 
 
 def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
-    """Neither another run's folder nor one with other files in it is written to."""
+    """It writes neither to another run's folder nor to a folder with other files."""
     RunFolder(here / "out", build_plan(WANTED))
     with pytest.raises(UsageError, match="another run"):
         RunFolder(here / "out", build_plan(WANTED._replace(seeds=2)))
@@ -144,7 +144,7 @@ def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
 
 
 def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message has the cell and the reason; finished cells stay finished."""
+    """The message names the cell and the reason; finished cells are kept."""
     plan = build_plan(SMALL._replace(policies=["random", "default"]))
     monkeypatch.setenv("TINY_FAILS", "1")
     with pytest.raises(CellFailed, match=r"default.*the lots are gone.*kept"):
@@ -154,7 +154,7 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch
 
 @pytest.mark.usefixtures("here")
 def test_cells_are_all_combinations_each_once() -> None:
-    """Policies, budgets and seeds are the requested ones, or else the experiment's own."""
+    """Policies, budgets and seeds are those requested, or the experiment's defaults."""
     cells = build_plan(WANTED).cells
     assert len(cells) == len(set(cells)) == CELLS
     assert {cell.seed for cell in cells} == {1, 2, 3}
@@ -164,7 +164,7 @@ def test_cells_are_all_combinations_each_once() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
-    """Others are run all the same; the command that is written down does not name it."""
+    """The other worlds are run anyway; the recorded command does not contain the missing one."""
     plan = build_plan(WANTED._replace(worlds=["made:tiny", "live:nowhere"]))
     assert plan.worlds == ["made:tiny"]
     assert "nowhere" in plan.skipped[0]
@@ -183,13 +183,13 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
     ],
 )
 def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: str) -> None:
-    """An end before its beginning, a day and a number, or neither: each has its words."""
+    """An end before the beginning, a date mixed with a number, or neither: each has its own error."""
     with pytest.raises(UsageError, match=said):
         parse_span(begin, end)
 
 
 def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
-    """Numbers are exact bit for bit, absent ones stay absent; in JSON infinite ones are null."""
+    """Numbers are exact bit for bit, and missing ones stay missing; infinite ones are null in JSON."""
     one = Row(Cell("tiny", "made:tiny", "default", 1.5, 3, Span("1", "9")), {"b": 0.1 + 0.2, "a": float("inf")})
     two = Row(one.cell._replace(seed=4), {"c": 1e-300})
     write_rows([one, two], ["b"], tmp_path / "rows")

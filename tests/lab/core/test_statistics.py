@@ -1,4 +1,4 @@
-"""How sure a number is: examples worked out by hand, and intervals that hold what they promise."""
+"""Confidence intervals and p-values: examples calculated by hand, and actual coverage."""
 
 import math
 
@@ -15,10 +15,9 @@ shares = st.lists(st.floats(0, 1), max_size=12)
 
 @pytest.mark.parametrize("draw", ["normal", "exponential"])
 def test_an_interval_holds_the_true_mean_about_as_often_as_it_says(draw: str) -> None:
-    """Of 400 samples of ten, the 95% interval holds the true mean in at least 91%, for even and for skewed values.
+    """Of 400 samples of ten, the 95% interval contains the true mean in at least 91%, for symmetric and skewed values.
 
-    With 400 samples and a true coverage of 93%, a count below 91% would be seen in one of twenty worlds; the seeds
-    are fixed, so it is one world.
+    With a true coverage of 93%, the count would be below 91% with a probability of one in twenty; the seeds are fixed.
     """
     held = 0
     for seed in range(400):
@@ -31,7 +30,7 @@ def test_an_interval_holds_the_true_mean_about_as_often_as_it_says(draw: str) ->
 
 @given(values)
 def test_an_interval_lies_within_its_values(sample: list[float]) -> None:
-    """No mean of draws is below the least or above the largest value, so neither end is."""
+    """No resampled mean is outside the range of the values, so neither end is."""
     found = bootstrap_interval(sample)
     slack = 1e-9 * max(1.0, *map(abs, sample))
     assert min(sample) - slack <= found.low <= found.high <= max(sample) + slack
@@ -40,20 +39,20 @@ def test_an_interval_lies_within_its_values(sample: list[float]) -> None:
 
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=12), st.integers(-1000, 1000))
 def test_an_interval_moves_with_its_values(sample: list[int], by: int) -> None:
-    """The same amount added to every value moves mean and ends by it: nothing depends on where zero is."""
+    """Adding the same amount to every value moves the mean and both ends by it."""
     before, after = bootstrap_interval(sample), bootstrap_interval([value + by for value in sample])
     assert np.allclose(np.array(after[:3]), np.array(before[:3]) + by, atol=1e-6)
 
 
 def test_more_values_make_a_narrower_interval() -> None:
-    """Four times as many samples give roughly half the width."""
+    """With four times as many samples, the interval is about half as wide."""
     rng = np.random.default_rng(5)
     few, many = bootstrap_interval(rng.normal(size=50)), bootstrap_interval(rng.normal(size=200))
     assert 1.5 < (few.high - few.low) / (many.high - many.low) < 2.7
 
 
 def test_too_few_values_have_no_interval() -> None:
-    """One value has a mean and no ends, none has nothing; NaN does not count."""
+    """One value has a mean but no interval, no values have neither, and NaN does not count."""
     assert bootstrap_interval([4.0])[0] == 4.0
     assert math.isnan(bootstrap_interval([4.0, math.nan]).low)
     assert math.isnan(bootstrap_interval([]).mean)
@@ -61,23 +60,23 @@ def test_too_few_values_have_no_interval() -> None:
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
-    """Draws follow from the seed; another one gives other ends."""
+    """The seed determines the draws; another one gives another interval."""
     sample = [1.0, 5.0, 2.0, 8.0, 3.0]
     assert bootstrap_interval(sample, 1) == bootstrap_interval(sample, 1)
     assert bootstrap_interval(sample, 1) != bootstrap_interval(sample, 2)
 
 
 def test_p_of_a_difference_worked_out_by_hand() -> None:
-    """Differences 1, 2 and 3 sum to 6. Of the eight ways to give them signs only +++ and --- reach 6: p = 2/8.
+    """Differences 1, 2 and 3 sum to 6; of the eight sign patterns, only +++ and --- reach 6: p = 2/8.
 
-    With 1, 2 and -3 the sum is 0, which every way reaches: p = 1.
+    With 1, 2 and -3 the sum is 0, which every pattern reaches: p = 1.
     """
     assert compare_paired([2, 4, 6], [1, 2, 3]).p == 2 / 8
     assert compare_paired([2, 4, 0], [1, 2, 3]).p == 1.0
 
 
 def test_pairs_share_what_is_common() -> None:
-    """A small steady gain is seen between runs that differ much, because each is compared with its own twin."""
+    """A small constant gain is detected even if runs differ a lot, because each is compared with its own pair."""
     rng = np.random.default_rng(3)
     worlds = rng.normal(0, 10, 30)
     better = worlds + 0.5 + rng.normal(0, 0.1, 30)
@@ -88,14 +87,14 @@ def test_pairs_share_what_is_common() -> None:
 
 
 def test_chance_alone_is_seldom_called_a_difference() -> None:
-    """Between equals, p is below 0.05 in at most about one of twenty comparisons."""
+    """If there is no difference, p is below 0.05 in at most about one of twenty comparisons."""
     rng = np.random.default_rng(11)
     alarms = [compare_paired(rng.normal(size=10), rng.normal(size=10)).p < 0.05 for _ in range(300)]
     assert np.mean(alarms) < 0.08
 
 
 def test_holm_worked_out_by_hand() -> None:
-    """0.01 of three questions counts as 0.03; 0.03 of the two left as 0.06; 0.04 alone stays below that, so 0.06."""
+    """Of three, 0.01 becomes 0.03; of the remaining two, 0.03 becomes 0.06; 0.04 alone would be less, so it is 0.06."""
     assert adjust_holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
     assert adjust_holm([0.6, 0.7]) == [1.0, 1.0]
     assert adjust_holm([0.02, math.nan])[0] == 0.02
@@ -103,7 +102,7 @@ def test_holm_worked_out_by_hand() -> None:
 
 @given(shares)
 def test_holm_only_makes_it_harder(ps: list[float]) -> None:
-    """No p falls, none exceeds 1, and their order stays."""
+    """No p decreases, none exceeds 1, and their order stays the same."""
     corrected = adjust_holm(ps)
     assert all(before <= after <= 1 for before, after in zip(ps, corrected, strict=True))
     order = sorted(range(len(ps)), key=lambda place: ps[place])

@@ -1,4 +1,4 @@
-"""How pages change: the counts, and whether the test of memorylessness has the right level."""
+"""The experiment "changes": its counts, and the significance level of the test for memory."""
 
 import numpy as np
 import pytest
@@ -26,17 +26,17 @@ MONDAY_S = 4 * DAY_S  # 5 January 1970
 
 
 def page(*days: float, died: float = np.inf, waves: tuple[float, ...] = ()) -> P:
-    """A page with versions on these days, the first its birth."""
+    """Return a page with versions on these days; the first is its birth."""
     return P([V(day * DAY_S, wave=day in waves) for day in days], died_s=died * DAY_S)
 
 
 def summary(history: History, begin: float, end: float, *, waves: bool = True) -> Measurements:
-    """The row over all."""
+    """Return the summary row."""
     return build_rows(history, begin * DAY_S, end * DAY_S, waves=waves, seed=1)[0]
 
 
 def test_rates_count_time_without_change_at_the_ends() -> None:
-    """Two changes of a page that is watched for 20 days, none of one that dies after 5: 2 changes in 25 page-days."""
+    """A page that is watched for 20 days changes twice, another one dies after 5 days: 2 changes in 25 page-days."""
     history = web([page(0, 4, 10), page(0, died=5)])
     row = summary(history, 0, 20)
     assert row["rate_d"] == pytest.approx(2 / 25)
@@ -44,7 +44,7 @@ def test_rates_count_time_without_change_at_the_ends() -> None:
 
 
 def test_a_span_counts_only_what_lies_in_it() -> None:
-    """From day 2 to day 8 there is one change in 6 days; the version that was there at its begin was 2 days old."""
+    """From day 2 to day 8, there is one change in 6 days; the first version was 2 days old at the start."""
     spells = build_version_spans(web([page(0, 4, 10)]), 2 * DAY_S, 8 * DAY_S, waves=True)
     assert (spells.entry_s / DAY_S).tolist() == [2, 0]
     assert (spells.exit_s / DAY_S).tolist() == [4, 4]
@@ -52,7 +52,7 @@ def test_a_span_counts_only_what_lies_in_it() -> None:
 
 
 def test_waves_can_be_left_out() -> None:
-    """Without waves, a version from a wave is no change: two versions become one."""
+    """Versions from waves are not changes: two versions become one."""
     history = web([page(0, 4, 10, waves=(4,))])
     assert summary(history, 0, 20)["wave_share"] == 1 / 2
     spells = build_version_spans(history, 0.0, 20 * DAY_S, waves=False)
@@ -66,7 +66,10 @@ def test_a_birth_in_a_wave_is_still_a_birth() -> None:
 
 
 def test_lifetimes_by_product_limit() -> None:
-    """Ends at 1 and 4 days, unfinished at 2 and 5: of 4 versions 3/4 live longer than 1 day, of 2 left half than 4."""
+    """Versions end at 1 and 4 days, and are censored at 2 and 5.
+
+    Of 4 versions, 3/4 live longer than 1 day; of the 2 left, half live longer than 4.
+    """
     history = web([page(0, 1, died=3), page(0, 4, died=9)])
     lives = estimate_survival(build_version_spans(history, 0.0, 20 * DAY_S, waves=True))
     assert [lives.share_at(days * DAY_S) for days in (0.5, 1.0, 4.0)] == pytest.approx([1, 3 / 4, 3 / 8])
@@ -75,7 +78,7 @@ def test_lifetimes_by_product_limit() -> None:
 
 
 def test_versions_that_were_old_count_from_their_age_on() -> None:
-    """A version that is first watched at age 3 says nothing of what ends at age 2."""
+    """A version that is first watched at age 3 gives no information about ends at age 2."""
     ones = VersionSpans(
         np.array([0, 1]),
         np.array([0.0, 0.0]),
@@ -89,7 +92,7 @@ def test_versions_that_were_old_count_from_their_age_on() -> None:
 
 
 def test_ages_are_weighed_by_time() -> None:
-    """One page that changes after 4 of 10 days: 3 + 5 of its 10 days are spent at more than one day of age."""
+    """A page that changes after 4 of 10 days spends 3 + 5 of its 10 days at an age above one day."""
     rows = build_rows(web([page(0, 4)]), 0.0, 10 * DAY_S, waves=True, seed=1)
     aged = {row["age_d"]: row["aged"] for row in rows if "age_d" in row}
     assert aged[0.0] == 1.0
@@ -105,7 +108,7 @@ def test_hours_of_the_week_begin_on_monday() -> None:
 
 
 def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
-    """Of 2 000 Poisson pages about 5% have a p-value of at most 5%: within three deviations of it, at any rate."""
+    """Of 2,000 Poisson pages, about 5% have a p-value of at most 5%, within three standard deviations."""
     rng = np.random.default_rng(8)
     pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 60, 2000)]
     p = run_greenwood_test([gaps for gaps in pages if gaps is not None], seed=1).p
@@ -114,7 +117,7 @@ def test_a_memoryless_page_is_rejected_no_more_often_than_stated() -> None:
 
 
 def test_over_many_seeds_memoryless_webs_are_seldom_accused() -> None:
-    """In at most 5% of webs of 40 memoryless pages (and a margin for chance) is any page found to have a memory."""
+    """In at most 5% of webs of 40 memoryless pages (plus a margin for chance), some page appears to have a memory."""
     accused = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -130,25 +133,25 @@ def _judged(days: Floats, end: float) -> Measurements:
 
 
 def test_a_periodic_page_is_found_to_be_regular() -> None:
-    """A page that changes every third day for two months is not memoryless, and regular."""
+    """A page that changes every third day for two months is regular, not memoryless."""
     row = _judged(np.arange(3.0, 60.0, 3.0), 60)
     assert (row["tested"], row["not_memoryless"], row["regular"]) == (1, 1.0, 1.0)
 
 
 def test_a_page_that_changes_in_bursts_is_found_to_do_so() -> None:
-    """Ten changes within a day, a month of silence, and ten more are bursts."""
+    """Ten changes within a day, a month of silence, and ten more changes are bursts."""
     row = _judged(np.concatenate([np.linspace(1, 2, 10), np.linspace(30, 31, 10)]), 60)
     assert (row["not_memoryless"], row["bursts"]) == (1.0, 1.0)
 
 
 def test_pages_with_few_changes_are_not_tested() -> None:
-    """Four changes say too little; five are enough."""
+    """Four changes are not enough for a test; five are."""
     assert normalize_gaps(0.0, 9.0, np.arange(1.0, 5.0)) is None
     assert normalize_gaps(0.0, 9.0, np.arange(1.0, 6.0)) is not None
 
 
 def test_of_many_changes_the_first_count() -> None:
-    """The window ends at the first change that does not count, so all gaps are whole."""
+    """The window ends at the first change that is not counted, so all gaps are complete."""
     gaps = normalize_gaps(0.0, 1e9, np.arange(1.0, 1001.0))
     assert gaps is not None
     assert gaps.max() == pytest.approx(gaps.min())
@@ -156,7 +159,7 @@ def test_of_many_changes_the_first_count() -> None:
 
 @given(st.lists(st.floats(0.001, 1.0), min_size=6, max_size=50))
 def test_gaps_divide_the_window(lengths: list[float]) -> None:
-    """The shares are those of the gaps, and add up to 1."""
+    """The shares of the gaps add up to 1."""
     ends = np.cumsum(lengths)
     gaps = normalize_gaps(0.0, float(ends[-1]), ends[:-1])
     assert gaps is not None
@@ -164,7 +167,7 @@ def test_gaps_divide_the_window(lengths: list[float]) -> None:
 
 
 def test_the_hazard_of_memoryless_pages_is_level() -> None:
-    """At every age in units of their mean interval, Poisson pages change at the expected rate."""
+    """At every age, in units of their mean interval, Poisson pages change at the expected rate."""
     rng = np.random.default_rng(3)
     pages = [normalize_gaps(0.0, 1.0, np.sort(rng.random(size))) for size in rng.integers(5, 40, 3000)]
     ratios = compute_hazard_ratios([gaps for gaps in pages if gaps is not None], (0.0, 0.5, 1.0, 2.0, 3.0))
@@ -172,7 +175,7 @@ def test_the_hazard_of_memoryless_pages_is_level() -> None:
 
 
 def test_the_hazard_of_periodic_pages_is_at_the_period() -> None:
-    """A regular page never changes before half its interval, and all the more often after it."""
+    """A regular page never changes before half its interval, and far more often after it."""
     gaps = normalize_gaps(0.0, 20.0, np.arange(1.0, 20.0))
     assert gaps is not None
     early, late = compute_hazard_ratios([gaps], (0.0, 0.5))

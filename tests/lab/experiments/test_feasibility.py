@@ -1,4 +1,4 @@
-"""The experiments on new pages: whether few old pages lead to them, and how many are on new sites."""
+"""The experiments on new pages: whether a few old pages lead to them, and how many are on new sites."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ NOW_S = 2 * WEEK_S
 
 
 def two_sites() -> History:
-    """In week 1, one page of site 0 gets links to four new pages, and two pages of site 1 one each."""
+    """Return two sites: in week 1, a page of site 0 gets links to four new pages, two pages of site 1 get one each."""
     at_s = WEEK_S / 2
     old = [P([V(0.0), V(at_s, (3, 4, 5, 6))]), P([V(0.0), V(at_s, (7,))], 1), P([V(0.0), V(at_s, (8,))], 1)]
     new = [P([V(at_s, wave=page == 6)], site=int(page > 6)) for page in range(3, 9)]
@@ -23,30 +23,30 @@ def two_sites() -> History:
 
 
 def rows_with(column: str, rows: list[Measurements]) -> dict[float, Measurements]:
-    """Those rows that have a column, by its value."""
+    """Return the rows that have a column, by its value."""
     return {row[column]: row for row in rows if column in row}
 
 
 def rows_of(history: History, *, waves: bool = True) -> list[Measurements]:
-    """The rows of weekly snapshots."""
+    """Return the rows of weekly snapshots."""
     cases = feasibility.build_cases(history, 0.0, NOW_S, WEEK_S, waves=waves)
     return feasibility.build_rows(cases, 10, waves=waves, seed=1)
 
 
 def test_the_two_forms_of_overhead_differ() -> None:
-    """Site 0 has a cover of 1 for 4 pages (1/4), site 1 one of 2 for 2 (1): 3/6 as sums, and (1/4 + 1) / 2 as mean."""
+    """Site 0 has a cover of 1 for 4 pages, site 1 one of 2 for 2: 3/6 as sums, and (1/4 + 1) / 2 as a mean."""
     row = rows_with("level", rows_of(two_sites()))[1.0]
     assert (row["overhead"], row["overhead_mean"], row["coverage"]) == (3 / 6, 0.625, 1.0)
 
 
 def test_covers_are_cut_at_their_size() -> None:
-    """With one page a site, 4 + 1 of 6 pages are found: 2.5 a site, at 2 fetches for 5 pages."""
+    """With one page per site, 4 + 1 of 6 pages are found: 2.5 per site, with 2 fetches for 5 pages."""
     row = rows_with("k", rows_of(two_sites()))[1]
     assert (row["found"], row["coverage"], row["overhead"], row["cover_size"]) == (2.5, 5 / 6, 2 / 5, 1.0)
 
 
 def test_pooled_levels_take_what_is_cheapest() -> None:
-    """Half of all is found by site 0's page alone (1 fetch for 4), while half of each site takes 2 fetches for 5."""
+    """Half of all pages are found by site 0's page alone (1 fetch for 4); half of each site takes 2 fetches for 5."""
     row = rows_with("level", rows_of(two_sites()))[0.5]
     assert (row["overhead_pooled"], row["overhead"]) == (1 / 4, 2 / 5)
 
@@ -58,7 +58,7 @@ def test_pages_born_in_waves_can_be_left_out() -> None:
 
 
 def test_each_case_has_a_row() -> None:
-    """A row has a site, a step, its new pages, and how many fetches it takes to find 90% and all of them."""
+    """A row has a site, a step, its new pages, and how many fetches find 90% of them and all of them."""
     rows = [row for row in rows_of(two_sites()) if "host" in row]
     assert [(row["host"], row["step"], row["new"], row["cover_size_90"], row["cover_size"]) for row in rows] == [
         (0, 0, 4, 1, 1),
@@ -75,7 +75,7 @@ def test_overlaps_are_counted_in_bins() -> None:
 
 
 def test_pairs_that_share_nothing_are_pairs_too() -> None:
-    """Figure 3.3: of three old pages two lead to the same new one and the third to another."""
+    """Figure 3.3: of three old pages, two lead to the same new page, and the third to another one."""
     at_s = WEEK_S / 2
     old = [P([V(0.0), V(at_s, links)]) for links in ((3,), (3,), (4,))]
     bins = rows_with("jaccard", rows_of(web([*old, P([V(at_s)]), P([V(at_s)])])))
@@ -84,22 +84,22 @@ def test_pairs_that_share_nothing_are_pairs_too() -> None:
 
 
 def test_a_web_without_news_has_only_a_summary() -> None:
-    """Nothing new means no figures, and no division by nothing."""
+    """Without new pages, there are no figures, and no division by zero."""
     rows = rows_of(web([P([V(0.0)])]))
     assert rows == [{"waves": 1.0, "cases": 0, "new": 0, "orphans": 0.0, "direct": 0.0}]
 
 
 def test_orphans_are_counted_and_left_out() -> None:
-    """Of two new pages one is linked to: half are orphans, and the cover of the other is complete."""
+    """Of two new pages, one is linked: half are orphans, and the cover of the other one is complete."""
     rows = rows_of(web([P([V(0.0), V(9.0, (1,))]), P([V(9.0)]), P([V(9.0)])]))
     assert rows[0]["orphans"] == 1 / 2
     assert rows_with("level", rows)[1.0]["overhead"] == 1.0
 
 
 def test_front_pages_are_old_and_their_targets_new() -> None:
-    """Daily snapshots: on day 1 two sources of a host show target 1, and one of them target 2, too.
+    """On day 1, two sources of a host show target 1, and one of them also shows target 2, so one poll finds both.
 
-    Target 0 was there at the begin, and target 3 came and went between snapshots. So one look finds both.
+    Target 0 was there from the beginning, and target 3 appeared and disappeared between snapshots.
     """
     hours = np.arange(0, 49) * 3600
     world = Frontpages(
@@ -137,7 +137,7 @@ def test_new_pages_on_new_sites_are_told_apart() -> None:
 
 
 def test_new_sites_that_nobody_links_to_are_orphans() -> None:
-    """A site that no old page leads to is counted, and costs nothing as it cannot be found."""
+    """A site that no old page links to is counted, but adds no cost, because it cannot be found."""
     history = web([P([V(0.0)]), P([V(9.0)], site=1)])
     rows = new_sites.build_rows(
         new_sites.find_new_sites(history, split_intervals(0.0, WEEK_S, WEEK_S), waves=True), waves=True
@@ -148,7 +148,7 @@ def test_new_sites_that_nobody_links_to_are_orphans() -> None:
 
 @pytest.mark.parametrize("experiment", [feasibility.EXPERIMENT, new_sites.EXPERIMENT])
 def test_every_metric_is_described(experiment: Experiment) -> None:
-    """What an experiment says of itself fits: own metrics are among its metrics, and it has policies and budgets."""
+    """Each experiment's own metrics are among its metrics, and it has policies and budgets."""
     assert all(name in experiment.metrics for name in experiment.own)
     assert experiment.policies
     assert experiment.budgets

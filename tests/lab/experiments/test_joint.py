@@ -1,4 +1,4 @@
-"""One budget for all kinds of fetches: by hand, within its budget, blind to the future, and cut to a window."""
+"""One budget for all kinds of fetches: calculated by hand, never exceeded, blind to the future, and cut to a window."""
 
 from functools import cache, partial
 from math import inf
@@ -25,13 +25,13 @@ SPLIT_NAMES = ("default", *SPLITS)
 
 
 def asking(history: History) -> QuerySet:
-    """Some words are searched for; a page has them or not."""
+    """Return queries for some words; each page has them or not."""
     queries = build_queries([("word0", 4.0), ("word1", 3.0), ("word2", 2.0), ("word3", 1.0)])
     return QuerySet(build_workload(load_corpus(history), queries, BooleanScoring()), FROM_PAGES)
 
 
 def chain() -> History:
-    """A home that links to a page, which links to another; one more is linked from the home after two days."""
+    """Return a home page that links to a page that links to another one, and after two days to one more."""
     return web(
         [
             P([V(-9.0, (1,), text="word0"), V(2 * DAY_S, (1, 3), text="word0 more")], url=HOME),
@@ -61,16 +61,16 @@ def busy(days: int = 12) -> History:
 
 
 def batches(history: History, game: JointGame, split: Split | None) -> list[Batch]:
-    """Return the decisions of a game."""
+    """Return the decisions of a simulation."""
     told: list[Batch] = []
     run_joint(history, asking(history), game, split, told.append)
     return told
 
 
 def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
-    """Of a chain, with one fetch a batch: first the page that is named, then what it names, then known ones.
+    """With one fetch per batch, a chain is fetched in the order of its links, then known pages again.
 
-    The newborn page is named by the home from the second day on, so it comes after a fetch of the home then.
+    The home page links to the new page from the second day on, so the new page is fetched after that.
     """
     game = JointGame(0.0, 10 * DAY_S, budget=2.0, crawled_share=0.0)
     order = [int(page) for batch in batches(chain(), game, None) for page in batch.pages]
@@ -80,7 +80,7 @@ def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
 
 
 def test_who_only_refreshes_finds_nothing_and_who_only_discovers_fetches_what_is_named() -> None:
-    """Pages without a copy stay without one where no share is for them."""
+    """Pages without a copy stay without one if no share of the budget is for them."""
     history, game = chain(), JointGame(0.0, 10 * DAY_S, budget=2.0, crawled_share=0.0)
     fetched = {
         name: {int(page) for batch in batches(history, game, SPLITS[name]) for page in batch.pages}
@@ -90,7 +90,7 @@ def test_who_only_refreshes_finds_nothing_and_who_only_discovers_fetches_what_is
 
 
 def test_quality_counts_what_is_not_discovered_as_missing() -> None:
-    """With the home alone four tenths of what people ask for is found on the first day."""
+    """With the home page alone, 40% of what people search for is found on the first day."""
     history, game = chain(), JointGame(0.0, DAY_S, budget=2.0, crawled_share=0.0)
     watch = JointMonitor(history, asking(history), game)
     nothing = np.zeros(0, np.int64)
@@ -113,7 +113,7 @@ def test_no_more_is_fetched_than_the_budget_allows_and_each_page_once_a_batch(na
 
 @pytest.mark.parametrize("name", ["default", "thirds"])
 def test_the_future_does_not_leak(name: str) -> None:
-    """With another future from a time on, all is decided alike until then."""
+    """Before the futures diverge, all decisions are the same."""
     game = JointGame(0.0, 12 * DAY_S, budget=4.0)
 
     def run(history: History) -> list[LoggedDecision]:
@@ -123,7 +123,7 @@ def test_the_future_does_not_leak(name: str) -> None:
 
 
 def test_the_rows_of_a_bound_are_those_of_a_split_that_is_as_good_as_thirds() -> None:
-    """It tries thirds, too; the same game gives the same rows."""
+    """It tries thirds, too; the same simulation gives the same rows."""
     history, game = busy(), JointGame(0.0, 4 * DAY_S, budget=3.0)
     asked = asking(history)
     thirds, bound = (build_rows(history, asked, name, game) for name in ("thirds", "bound-split"))
@@ -134,7 +134,7 @@ def test_the_rows_of_a_bound_are_those_of_a_split_that_is_as_good_as_thirds() ->
 
 
 def test_a_crawl_begins_with_what_it_was_told_of_and_a_part_of_the_rest() -> None:
-    """Home pages and what nothing links to; then breadth first."""
+    """It begins with home pages and unlinked pages, then continues breadth first."""
     history = chain()
     assert find_crawled(history, 0.0, 0.0).tolist() == [0]
     assert find_crawled(history, 0.0, 0.5).tolist() == [0, 1]
@@ -143,7 +143,7 @@ def test_a_crawl_begins_with_what_it_was_told_of_and_a_part_of_the_rest() -> Non
 
 @pytest.mark.parametrize("begin_d", [0.0, 3.0, 9.5])
 def test_a_window_answers_as_the_whole_does(begin_d: float) -> None:
-    """At any time within it, the same URLs exist with the same text and links, although their numbers differ."""
+    """At any time in it, the same URLs exist with the same text and links, although their numbers differ."""
     history = busy()
     begin_s, end_s = begin_d * DAY_S, min(begin_d + 4.0, 12.0) * DAY_S
     part = cut_window(history, begin_s, end_s)
@@ -165,6 +165,6 @@ def _answers(history: History, at_s: float) -> dict[str, tuple[str, int, list[st
 
 
 def test_the_experiment_names_all_that_can_be_compared() -> None:
-    """The policies of the question, the default first."""
+    """It lists all policies of the question, the default one first."""
     assert set(EXPERIMENT.policies) == {"default", "thirds", "refresh-only", "discover-only", "bound-split"}
     assert EXPERIMENT.policies[0] == "default"

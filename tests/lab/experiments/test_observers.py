@@ -1,4 +1,4 @@
-"""The observers experiment: observers pay off where the equations say so, and never at the cost of a free lunch."""
+"""The observers experiment: observers pay off where the equations say so, and their time is not free."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from vedette.lab.worlds.regions import REGIONS, create_pages
 
 
 def test_observers_help_distant_pages_at_equal_cost() -> None:
-    """With more observers, large distant pages are looked at more often in the same time, and are fresher."""
+    """With more observers, large distant pages are observed more often in the same time, and are fresher."""
     rows = [EXPERIMENT.run(Cell("observers", "regions:small", f"observers-{count}", 0.1, 1))[0] for count in (0, 1, 4)]
     assert rows[0]["moved"] == 0
     for before, after in pairwise(rows):
@@ -22,7 +22,7 @@ def test_observers_help_distant_pages_at_equal_cost() -> None:
 
 
 def test_no_other_allocation_of_the_same_time_is_better() -> None:
-    """Random allocations of a budget give less freshness than the one at a common price."""
+    """Random allocations of a budget give less freshness than a common price."""
     rng = np.random.default_rng(1)
     rate, cost_s = rng.lognormal(0.0, 1.0, 30), rng.lognormal(0.0, 1.0, 30)
     best = allocate(rate, cost_s, 20.0)
@@ -46,6 +46,6 @@ def test_greedy_assignment_loses_little() -> None:
 
 
 def test_an_unknown_web_is_refused() -> None:
-    """The error names those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(UsageError, match="regions:small or regions:large"):
         locate_world("regions:mars")

@@ -1,4 +1,4 @@
-"""The split web, what policies know about it, and what their orders are worth."""
+"""The crawl order experiment: the split web, what policies know about it, and what their orders are worth."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ ASKED = build_queries([("tide", 9.0), ("moon", 4.0), ("ferry", 2.0), ("rope", 1.
 
 
 def web_of(changed: tuple[int, ...] = ()) -> WebSnapshot:
-    """Pages on four topics, in folders by topic; some say something else than they should."""
+    """Return pages on four topics, in folders by topic; some have a misleading text."""
     rng = rng_for(5, "tests/order")
     lives = []
     for page in range(PAGES):
@@ -46,7 +46,7 @@ def web_of(changed: tuple[int, ...] = ()) -> WebSnapshot:
 
 
 def site(changed: tuple[int, ...] = ()) -> Site:
-    """The same with links that say the topic, and queries."""
+    """Return the same pages with links that name the topic, and queries."""
     seen = web_of(changed)
     pairs = zip(seen.source.tolist(), seen.target.tolist(), strict=True)
     anchors = [Anchor(source, target, f"on {TOPICS[target % 4]}") for source, target in pairs]
@@ -54,18 +54,18 @@ def site(changed: tuple[int, ...] = ()) -> Site:
 
 
 def cut(of: Site, dataset: int = 1) -> CrawlSplit:
-    """Its cut, with all queries known."""
+    """Return its cut, with all queries known."""
     return split_site(of, dataset, 1, step_visibility(10), of.workload.frequency)
 
 
 @pytest.fixture
 def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cut in place of a forest, which is faster."""
+    """Use a single tree instead of a forest, which is faster."""
     monkeypatch.setattr(order_run, "fit_forest", stump)
 
 
 def test_datasets_are_cut_as_printed() -> None:
-    """Half of the pages are uncrawled; Dataset 2 has the same but for the most important fifth."""
+    """Half of the pages are uncrawled; Dataset 2 leaves out the most important fifth of them."""
     one, two = cut(site()), cut(site(), dataset=2)
     assert len(one.uncrawled) == PAGES // 2
     assert np.union1d(one.uncrawled, one.crawled).tolist() == list(range(PAGES))
@@ -79,7 +79,7 @@ def test_datasets_are_cut_as_printed() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_what_uncrawled_pages_say_is_not_known() -> None:
-    """With other texts on uncrawled pages, every policy says the same of every page."""
+    """If texts of uncrawled pages change, no policy decides differently."""
     before = cut(site())
     after = cut(site(tuple(before.uncrawled.tolist())))
     every = list(load_policies("order").values())
@@ -91,7 +91,7 @@ def test_what_uncrawled_pages_say_is_not_known() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_what_people_ask_for_comes_first() -> None:
-    """If URLs and links reveal the topic, our order and the query-driven one find more early than random order."""
+    """If URLs and links reveal the topic, our order and the query-driven one find more early than a random order."""
     of = site()
     two = cut(of)
     truth = compute_impacts(of, np.arange(PAGES), step_visibility(10))[two.uncrawled]
@@ -123,7 +123,10 @@ def test_without_sketches_only_importance_and_places_count() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_few_sketches_are_those_of_the_neediest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With all sketches every query of the half has one, with few one; either way all pages are ordered once."""
+    """With or without a limit on sketches, all pages are ordered once.
+
+    The limit keeps the queries that need them most.
+    """
     monkeypatch.setattr(order_sketches, "_load_case_site", lambda _case: site())
     case = Case("small", Span(), 2, 1, 1)
     train, test = split_queries(case)
@@ -136,7 +139,7 @@ def test_few_sketches_are_those_of_the_neediest(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_impact_counts_the_first_ten_among_all_pages() -> None:
-    """Every query that ten pages answer gives ten times its frequency, and no more."""
+    """Each query with at least ten matching pages counts ten times its frequency."""
     of = site()
     total = compute_impacts(of, np.arange(PAGES), step_visibility(10)).sum()
     found = np.minimum(np.diff(of.workload.slot_start), 10)
@@ -145,17 +148,17 @@ def test_impact_counts_the_first_ten_among_all_pages() -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 1.5])
 def test_a_budget_is_a_share(budget: float) -> None:
-    """A number of pages gets an error that says what to write."""
+    """For a number of pages, the error says what to write."""
     with pytest.raises(UsageError, match="share"):
         parse_fetch_count(Cell("order", "w", "default", budget, 1), 100)
 
 
 def test_both_questions_are_found_with_all_policies() -> None:
-    """The experiments are in the list, and ``order`` knows every policy of its stage, ours by ``default``."""
+    """The experiments are listed, and ``order`` knows every policy of its stage, ours as ``default``."""
     assert {"order", "order-sketches"} <= set(list_experiments())
     assert {"default", "bound-impact", *load_policies("order")} == set(list_experiments()["order"].policies)
 
 
 def test_pictures_are_no_links() -> None:
-    """The words of a link are read as written, those of a picture are not."""
+    """Anchor texts are read as written, but not those of images."""
     assert parse_markdown_anchors("![a](b.png) [c d](e.md) [f](</g> 'h')") == [("e.md", "c d"), ("/g", "f")]

@@ -1,4 +1,4 @@
-"""The experiment "plans": days of a history, liveness whatever the costs, and that looking ahead pays."""
+"""The experiment "plans": days of a history, liveness at any cost, and the gain from planning ahead."""
 
 from itertools import permutations
 
@@ -57,7 +57,7 @@ hostile = st.lists(
 @settings(max_examples=30)  # each is sixty turns
 @given(hostile, st.floats(0.0, 4.0), st.integers(1, 6))
 def test_nobody_is_forgotten(rows: list[tuple[float, float]], budget: float, bound: int) -> None:
-    """Pages that never change, or take more than a day's budget, wait for the bound and a turn for each at most."""
+    """Pages that never change, or cost more than a day's budget, wait at most for the bound plus a turn for each."""
     chance, time = (np.array(column) for column in zip(*rows, strict=True))
     waited, longest = np.zeros(len(rows), np.int64), 0
     for _ in range(60):
@@ -68,7 +68,7 @@ def test_nobody_is_forgotten(rows: list[tuple[float, float]], budget: float, bou
 
 
 def test_days_of_a_history() -> None:
-    """A page that changes every tenth day, one that never does and has twice the links; one that dies is left out."""
+    """One page changes every tenth day, another never changes and has twice the links; a page that dies is left out."""
     days = 40
     first = P([V(-DAY_S), *(V((day + 0.5) * DAY_S) for day in range(0, days, 10))])
     found = read_days(web([first, P([V(-DAY_S)]), P([V(-DAY_S, (1,))], died_s=DAY_S)]), 0.0, days * DAY_S, seed=1)
@@ -86,7 +86,7 @@ def test_short_spans_are_refused() -> None:
 
 @pytest.mark.parametrize("from_ages", [True, False])
 def test_chains_are_those_of_the_pages(from_ages: bool) -> None:  # noqa: FBT001 - a case of the test
-    """A page of period 4 is certain to change at age 3; one that never changed keeps a floor."""
+    """A page with period 4 is certain to change at age 3; one that never changed keeps a minimum probability."""
     changed = np.zeros((2, 80), np.bool_)
     changed[0, ::4] = True
     chains = fit_chains(PagesInDays(changed, np.ones(2), np.ones(2), watched=40), from_ages=from_ages)
@@ -98,7 +98,7 @@ def test_chains_are_those_of_the_pages(from_ages: bool) -> None:  # noqa: FBT001
 
 
 def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
-    """As table 1 of the paper: A is likelier out of date today, but B stays right for longer once it is fetched."""
+    """As in table 1 of the paper: A is more likely out of date today, but B stays current for longer after a fetch."""
     chains = Chains(np.array([0, 1]), (memoryless_chain(0.6, 0), memoryless_chain(0.1, 0)))
     turn = Turn(np.zeros(2, np.int64), np.array([2, 12]), 1.0, chains)
     assert choose_by_plan(1, turn, np.ones(2)).rows.tolist() == [0]
@@ -106,7 +106,7 @@ def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
 
 
 def two_paces() -> PagesInDays:
-    """Forty pages that change on two days of three, and forty that change once in twenty."""
+    """Return forty pages that change on two of three days, and forty that change once in twenty days."""
     rng = rng_for(5, "test/plans")
     chance = np.repeat([0.66, 0.05], 40)
     changed = rng.random((80, 120 + PLAYED_DAYS)) < chance[:, None]
@@ -114,7 +114,7 @@ def two_paces() -> PagesInDays:
 
 
 def test_looking_ahead_pays_where_fast_pages_hide_slow_ones() -> None:
-    """The one-day rule pours its budget into pages that are out of date again tomorrow; three days ahead do not."""
+    """The one-day rule spends its budget on pages that are out of date again tomorrow; planning three days does not."""
     equal = two_paces()._replace(time=np.ones(80))
     stale = {policy: np.mean([day.stale for day in play(equal, policy, 0.05, 1)[0]]) for policy in ("c1", "plan-3")}
     assert stale["plan-3"] < stale["c1"]
@@ -122,7 +122,7 @@ def test_looking_ahead_pays_where_fast_pages_hide_slow_ones() -> None:
 
 @pytest.mark.parametrize("policy", ["oldest", "c1-from-ages", "bp-over-t", "c2-over-t", "plan-2"])
 def test_a_cell_gives_what_is_promised(policy: str) -> None:
-    """All metrics, for equal times and unequal ones; plans have a gap."""
+    """It has all metrics, for equal and unequal times; plans have a gap."""
     rows = EXPERIMENT.run(Cell("plans", "made:tiny", policy, 0.1, 1))
     assert [row["unequal"] for row in rows] == [0.0, 1.0]
     for row in rows:
@@ -132,6 +132,6 @@ def test_a_cell_gives_what_is_promised(policy: str) -> None:
 
 
 def test_a_budget_is_a_share() -> None:
-    """Fifty fetches a day are no share of all pages."""
+    """Fifty fetches a day are not a share of all pages."""
     with pytest.raises(UsageError, match="share of all pages"):
         EXPERIMENT.run(Cell("plans", "made:tiny", "c1", 50.0, 1))

@@ -1,4 +1,4 @@
-"""The experiment "ranking": its rows, its rivals, and the joke study with made votes."""
+"""The experiment "ranking": its rows, its policies, and the joke study with made-up votes."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from vedette.serve.rank.explore.prospect import Prospect
 
 @pytest.fixture
 def ratings(tmp_path: Path) -> Path:
-    """Ratings of twenty jokes by two hundred people, from hardly to mostly funny, some never given."""
+    """Return ratings of twenty jokes by two hundred people, from hardly to mostly funny, some missing."""
     rng = rng_for(1, "test/jokes")
     user, joke = (each.ravel() for each in np.mgrid[:200, :20])
     rating = np.where(rng.random(len(joke)) < joke / 25, 8.0, -3.0)
@@ -33,7 +33,7 @@ def ratings(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("policy", ["default", "popularity", "uniform", "thompson", "selective-r0.50-k6"])
 def test_a_cell_gives_the_same_row_again(policy: str) -> None:
-    """Every number of a row is promised, finite, and the same when worked out again."""
+    """All announced numbers of a row are there, finite, and the same when computed again."""
     cell = Cell("ranking", "community:small", policy, 0.01, 1)
     first, again = EXPERIMENT.run(cell), EXPERIMENT.run(cell)
     assert first == again
@@ -42,7 +42,7 @@ def test_a_cell_gives_the_same_row_again(policy: str) -> None:
 
 
 def test_every_policy_of_the_experiment_can_be_asked_for() -> None:
-    """Each name is a policy; any other is refused in words."""
+    """Each name is a policy; other names get an error."""
     assert len(frozenset(list_policy_names())) == len(list_policy_names())
     with pytest.raises(UsageError, match="no rank policy"):
         EXPERIMENT.run(Cell("ranking", "community:small", "selectiv", 0.1, 1))
@@ -60,7 +60,7 @@ def test_items_of_the_study_have_the_quality_that_is_said(ratings: Path) -> None
 
 
 def test_the_study_repeats_itself_and_learning_pays(ratings: Path) -> None:
-    """The same seed gives the same votes, and who learns hears more laughter than who orders by votes alone."""
+    """The same seed gives the same votes; a learning policy gets more laughs than ordering by votes alone."""
     jokes = load_ratings(ratings)
     popular, again = (run_study(jokes, Popularity(older_first=True), 1) for _ in range(2))
     assert popular.qpc == again.qpc
@@ -69,7 +69,7 @@ def test_the_study_repeats_itself_and_learning_pays(ratings: Path) -> None:
 
 
 def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path is enough: nothing else must know where the file is, though rows do not tell it."""
+    """A path is enough to find the file, and rows do not reveal it."""
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
     label = register_world(f"jester:{ratings}")
     assert label == "jester:jokes.npz"
@@ -86,7 +86,7 @@ def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def searches(tmp_path: Path) -> tuple[Path, Path]:
-    """A log in which each query's results are shown in a poor order, and people click on good ones."""
+    """Return a log in which the results of each query are in a poor order, and people click on good ones."""
     rng = rng_for(2, "test/log")
     lines, grades = [], ["query\turl\trelevance"]
     good = {query: int(rng.integers(1, 4)) for query in range(20)}
@@ -106,7 +106,7 @@ def searches(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_learned_orders_are_better_where_clicks_tell_something(searches: tuple[Path, Path]) -> None:
-    """Queries are matched by their results; models beat click rates of places, and good results move up."""
+    """Queries are matched by their results; models beat click rates by position, and good results move up."""
     with searches[1].open(encoding="utf-8") as lines:
         log = read_log(searches[0], read_grades(lines))
     assert not np.isnan(log.grade).any()

@@ -1,4 +1,4 @@
-"""The scale experiment: needs grow with pages, and a larger machine replaces several small ones."""
+"""The scale experiment: needs grow with pages, and one large machine replaces several small ones."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from vedette.lab.worlds.machines import MACHINES
 
 
 def test_needs_grow_with_pages_and_shrink_with_machines() -> None:
-    """Ten times the pages need about ten times the small machines; large ones are fewer."""
+    """Ten times as many pages need about ten times as many small machines, but fewer large ones."""
     small, more, large = (
         EXPERIMENT.run(Cell("scale", f"machines:{name}", "default", pages, 1))[0]
         for name, pages in (("small", 2e9), ("small", 20e9), ("large", 20e9))
@@ -21,12 +21,12 @@ def test_needs_grow_with_pages_and_shrink_with_machines() -> None:
 
 
 def test_the_delays_of_large_hosts_are_a_limit() -> None:
-    """Below it nearly every page can be fetched in a month, above it fewer."""
+    """Below the limit, nearly every page can be fetched in a month; above it, fewer."""
     limit = find_limits(MACHINES["small"])["limit_delays"]
     assert find_lost_share(0.9 * limit) < LOST_SHARE < find_lost_share(1.1 * limit)
 
 
 def test_an_unknown_machine_is_refused() -> None:
-    """The error names those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(UsageError, match="machines:small or machines:large"):
         locate_world("machines:tiny")

@@ -1,4 +1,4 @@
-"""Weekly refreshing for searchers: the weekly web, who chooses what, and the reported numbers."""
+"""Weekly user-centric refreshing: the weekly web, the policies' choices, and the reported numbers."""
 
 import numpy as np
 import pytest
@@ -28,12 +28,12 @@ FILL = "a page with so many words that nobody asks for"
 
 
 def turning(*, until: int = WEEKS) -> Life:
-    """Return a page that has the word "tide" in every other week, until a week."""
+    """Return a page that has the word "tide" in every other week, until a given week."""
     return Life([(at_s, f"{FILL} {'tide' * (week % 2)}") for week, at_s in enumerate(changes_s(until))])
 
 
 def advertising() -> Life:
-    """A page whose words all change every week; none of them is searched for."""
+    """Return a page whose words all change every week; no one searches for them."""
     letters = "abcdefghi"
     return Life(
         [
@@ -44,12 +44,12 @@ def advertising() -> Life:
 
 
 def changes_s(until: int) -> list[float]:
-    """The begin, and a time in each week."""
+    """Return the start, and a time in each week."""
     return [0.0, *((week - 0.5) * WEEK_S for week in range(1, until + 1))]
 
 
 def a_history(first: Life | None = None) -> History:
-    """One page that matters, three that change more and do not, some that stay, one that is there for a while."""
+    """Return a page that matters, three that change more but don't matter, some that stay, and a short-lived one."""
     lives = [first or turning(), *(advertising() for _ in range(3))]
     # The last of these answers the same query, less well: while the first is listed wrongly, it ranks too low.
     lives += [Life([(0, text)], links=(0,)) for text in ("ebb", "ebb and", "ebb and so", f"{FILL} {FILL} tide")]
@@ -57,7 +57,7 @@ def a_history(first: Life | None = None) -> History:
 
 
 def setting_of(weekly: WeeklyWeb) -> WeeklySetting:
-    """Its queries, scored by text."""
+    """Return its queries, scored by text."""
     corpus = load_corpus(weekly.web)
     workload = build_workload(corpus, QUERIES, build_tfidf(corpus, weekly.version[0]))
     shares = ShingleDistance(weekly.web)
@@ -71,7 +71,7 @@ def setting() -> WeeklySetting:
 
 
 def test_a_weekly_web_has_the_pages_that_stay_as_they_are_each_week(setting: WeeklySetting) -> None:
-    """The page that dies is left out; of the others each week's version says what the history says then."""
+    """The page that dies is left out; the others have the version of each week's history."""
     weekly, history = setting.weekly, a_history()
     assert (weekly.pages, weekly.weeks) == (8, WEEKS)
     for week in range(WEEKS + 1):
@@ -88,7 +88,7 @@ def test_links_score_as_they_would_if_asked_anew(setting: WeeklySetting) -> None
 
 
 def test_what_hindsight_knows(setting: WeeklySetting) -> None:
-    """Only the page that people ask for has gains and views that move; the others change all over, to no avail."""
+    """Only the page that people search for has changing gains and views; changes of the others don't matter."""
     gain = setting.statistics.gain.sum(axis=0)
     assert gain[0] > 0
     assert gain[1:].tolist() == [0.0] * 7
@@ -97,7 +97,7 @@ def test_what_hindsight_knows(setting: WeeklySetting) -> None:
 
 
 def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: WeeklySetting) -> None:
-    """With one fetch a week it reaches all there is to reach; by staleness, the page is not even noticed."""
+    """With one fetch a week, it gets the full gain; by staleness, the page is never chosen."""
     assert measure_quality(setting, "user-centric", 1) == 1.0
     assert measure_quality(setting, "sbr", 1, tau=0.5) < 1.0
     assert measure_quality(setting, "uniform", 1) < 1.0
@@ -112,7 +112,7 @@ def test_everything_is_current_where_the_budget_reaches_for_all(setting: WeeklyS
 
 @pytest.mark.parametrize("policy", [name for name in EXPERIMENT.policies if name.startswith("online-")])
 def test_online_nothing_is_known_of_weeks_to_come(policy: str) -> None:
-    """Two webs that part in week 5 are refreshed alike until then."""
+    """Two webs that diverge in week 5 are refreshed in the same way until then."""
     until = 5
 
     def taken(first: Life | None) -> list[list[int]]:
@@ -130,7 +130,10 @@ def test_online_nothing_is_known_of_weeks_to_come(policy: str) -> None:
 
 
 def test_a_ratio_is_read_between_budgets_and_bounded_by_them() -> None:
-    """The smallest budget with a quality counts; beyond the ends the ratio is that of the ends."""
+    """The smallest budget that reaches a quality counts.
+
+    Beyond the smallest and largest budget, their ratio is used.
+    """
     budgets, qualities = np.array([1.0, 4.0, 16.0, 64.0]), np.array([0.5, 0.7, 0.9, 0.9])
     assert compute_ratio(budgets, qualities, 16.0, 0.8) == FetchRatio(2.0, is_bound=False)
     assert compute_ratio(budgets, qualities, 64.0, 0.9) == FetchRatio(4.0, is_bound=False)
@@ -139,7 +142,7 @@ def test_a_ratio_is_read_between_budgets_and_bounded_by_them() -> None:
 
 
 def test_gains_that_repeat_are_foreseen() -> None:
-    """Halves in the same order agree entirely; a page with gains in one half only is reported separately."""
+    """Halves in the same order agree perfectly; pages with gains in only one half are reported separately."""
     row, *bins = build_predictability_rows(np.array([[1.0, 2.0, 4.0, 0.0, 0.0], [2.0, 4.0, 8.0, 0.0, 0.0]]))
     assert row["spearman"] == pytest.approx(1.0)
     assert row["apart"] == pytest.approx(2.0)
@@ -149,13 +152,13 @@ def test_gains_that_repeat_are_foreseen() -> None:
 
 
 def test_without_pages_that_stay_there_is_nothing_to_refresh() -> None:
-    """A web all of whose pages die within the span is refused with a word."""
+    """If all pages die within the span, there is an error."""
     with pytest.raises(UsageError, match="no page existed"):
         build_weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
 
 
 def test_the_busiest_weeks_are_those_with_most_changes() -> None:
-    """In a long history the 48 weeks in question hold the changes; a short one is taken whole."""
+    """In a long history, the 48 chosen weeks contain the changes; a short history is used completely."""
     late = [Life([(0, "ebb"), *((week * WEEK_S, f"ebb {week}") for week in range(70, 80))])]
     begin_s, end_s = find_busiest_span(small_history(late, end_s=200 * WEEK_S))
     assert begin_s < 70 * WEEK_S

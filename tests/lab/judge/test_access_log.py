@@ -1,4 +1,7 @@
-"""The access log: it round-trips, torn or continued; anything else is refused in words."""
+"""The access log: it is read as written, even if truncated or continued.
+
+Anything else is refused with a clear error.
+"""
 
 import json
 from dataclasses import replace
@@ -39,7 +42,7 @@ ENTRIES = st.builds(
 
 
 def written(path: Path, entries: list[AccessEntry]) -> Path:
-    """A complete log."""
+    """Return a complete log."""
     log = open_log(path, HEADER, 4e9)
     for entry in entries:
         log.add(entry)
@@ -51,7 +54,7 @@ def written(path: Path, entries: list[AccessEntry]) -> Path:
 def test_log_is_read_as_written_in_order_of_start(
     tmp_path_factory: pytest.TempPathFactory, entries: list[AccessEntry]
 ) -> None:
-    """Hostile hosts, targets, agents and robots bodies included; each entry takes one line of ASCII."""
+    """This includes hostile hosts, targets, user agents and robots.txt bodies; each entry is one line of ASCII."""
     path = written(tmp_path_factory.mktemp("log") / "log", entries)
     assert read_log(path) == (HEADER, sorted(entries, key=lambda entry: entry.start_s))
     lines = path.read_bytes().decode("ascii").split("\n")
@@ -60,13 +63,13 @@ def test_log_is_read_as_written_in_order_of_start(
 
 @given(st.binary(max_size=200))
 def test_robots_text_gives_its_bytes_back(body: bytes) -> None:
-    """Bytes that are no UTF-8 survive the way through JSON."""
+    """Bytes that are not UTF-8 survive JSON."""
     kept = json.loads(json.dumps(body.decode("utf-8", "surrogateescape")))
     assert kept.encode("utf-8", "surrogateescape") == body
 
 
 def test_torn_last_line_is_left_out_at_every_byte(tmp_path: Path) -> None:
-    """A server that was killed while writing leaves all earlier lines readable."""
+    """If the server is killed while writing, all earlier lines are readable."""
     path = written(tmp_path / "log", [PLAIN, replace(PLAIN, start_s=11.0)])
     data = path.read_bytes()
     last = data.rindex(b"\n", 0, -1) + 1
@@ -76,7 +79,7 @@ def test_torn_last_line_is_left_out_at_every_byte(tmp_path: Path) -> None:
 
 
 def test_started_again_on_a_torn_log_it_goes_on(tmp_path: Path) -> None:
-    """The torn line is cut off, earlier and later requests are all there."""
+    """The incomplete line is removed; all earlier and later requests are there."""
     path = written(tmp_path / "log", [PLAIN])
     with path.open("ab") as file:
         file.write(b'{"wall_start_s": 3.')
@@ -96,7 +99,7 @@ def test_nothing_waits_for_close_after_a_flush(tmp_path: Path) -> None:
 
 
 def test_large_robots_do_not_pile_up_in_memory(tmp_path: Path) -> None:
-    """Without any flush, lines reach the file once there are many bytes of them."""
+    """Even without a flush, lines are written to the file once they have many bytes."""
     file = (tmp_path / "log").open("wb")
     log = AccessLog(file)
     for _ in range(40):
@@ -129,7 +132,7 @@ def test_a_file_that_is_no_log_is_never_written_to(content: bytes, tmp_path: Pat
 
 @pytest.mark.parametrize("line", [b"not json\n", b"[1]\n", b'{"host":"a.test"}\n'])
 def test_damage_in_the_middle_is_told(line: bytes, tmp_path: Path) -> None:
-    """Only the last line may be torn; any other fault would let requests go unseen."""
+    """Only the last line may be incomplete; any other damage could hide requests."""
     path = written(tmp_path / "log", [PLAIN])
     path.write_bytes(path.read_bytes() + line)
     with pytest.raises(UsageError, match="damaged"):
@@ -147,7 +150,7 @@ def test_damage_in_the_middle_is_told(line: bytes, tmp_path: Path) -> None:
 def test_one_log_is_of_one_world_and_its_time_never_goes_back(
     header: LogHeader, now_s: float, word: str, tmp_path: Path
 ) -> None:
-    """A continuation that no judge could make sense of is refused before the first line."""
+    """A continuation that a judge could not interpret is refused before its first line."""
     path = written(tmp_path / "log", [PLAIN])
     before = path.read_bytes()
     with pytest.raises(UsageError, match=word):
@@ -160,5 +163,5 @@ def test_one_log_is_of_one_world_and_its_time_never_goes_back(
     [("/b", "http://a.test/b"), ("", "http://a.test/x?y"), ("mailto:a@b", None), ("http://[", None)],
 )
 def test_redirects_lead_where_browsers_go(location: str, target: str | None) -> None:
-    """Relative to the requested URL; None if not http."""
+    """Targets are relative to the requested URL; None if they are not HTTP."""
     assert resolve_redirect("http://a.test/x?y", location) == target

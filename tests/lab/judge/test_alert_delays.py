@@ -16,7 +16,7 @@ waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 
 
 def sent(port: int, name: str, body: bytes) -> int:
-    """The status that a message is answered with."""
+    """Return the status of the reply to a message."""
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("POST", f"/{name}", body)
     status = connection.getresponse().status
@@ -26,7 +26,7 @@ def sent(port: int, name: str, body: bytes) -> int:
 
 @given(waits)
 def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[float | None]) -> None:
-    """This is true for any reports; missed pages count as later than all reported ones."""
+    """For any reports, missed pages count as later than all reported ones."""
     born = {str(number): 10.0 * number for number in range(len(found))}
     told = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
     delays = measure_delays(born, told)
@@ -38,7 +38,7 @@ def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[flo
 
 
 def test_without_births_nothing_is_said() -> None:
-    """No number is made up, and the same question has the same answer."""
+    """Without new pages there are no numbers, and the result is the same each time."""
     assert measure_delays({}, {"a": 1.0}).births == 0
     born, told = {"a": 0.0, "b": 5.0}, earliest_times([("a", 9.0), ("b", 8.0), ("a", 3.0)])
     assert measure_delays(born, told) == measure_delays(born, told)
@@ -46,7 +46,7 @@ def test_without_births_nothing_is_said() -> None:
 
 
 def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:
-    """Each item of a message, in order; anything else is refused and not recorded."""
+    """Each item of a message is recorded in order; anything else is refused and not recorded."""
     clock, log = start_clock(5000.0, 60.0), tmp_path / "told.log"
     item = {"url": "http://a.test/new", "first_seen_at": "2026-01-05T00:00:00Z"}
     with start_receiver(clock, log) as receiver:

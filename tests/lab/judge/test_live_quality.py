@@ -1,4 +1,4 @@
-"""Live crawlers measured against the truth of a synthetic web: what they hold, its cost, and its quality."""
+"""Live crawlers compared with the truth of a synthetic web: their copies, costs and quality."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -23,19 +23,19 @@ def world() -> SyntheticWorld:
 
 @cache
 def truth() -> GroundTruth:
-    """Share the truth between all tests: it depends on the world alone."""
+    """Return the truth, shared by all tests: it depends only on the world."""
     return GroundTruth(world())
 
 
 @cache
 def pages() -> tuple[str, ...]:
-    """The pages that live and may be found when it opens."""
+    """Return the pages that exist and can be found when the world opens."""
     living = (url for host in world().sites for url in world().live_pages(host, world().start_s))
     return tuple(url for url in living if truth().version_at(url, world().start_s) >= 0)
 
 
 def asked(url: str, at_s: float, status: int = 200) -> AccessEntry:
-    """A line of the log."""
+    """Return a line of the log."""
     host, _, path = url.partition("://")[2].partition("/")
     return AccessEntry(
         at_s, at_s, at_s, at_s, host, "http", 80, "127.0.0.2", "GET", f"/{path}", status, 1, True, "test"
@@ -43,7 +43,7 @@ def asked(url: str, at_s: float, status: int = 200) -> AccessEntry:
 
 
 def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
-    """Return fetches of all of these when the world opens and on some days, with their responses."""
+    """Return fetches of all these pages when the world opens and on some days, with their responses."""
     begin_s = world().start_s
     return [
         asked(url, begin_s + day * DAY_S, 200 if truth().version_at(url, begin_s + day * DAY_S) >= 0 else 404)
@@ -53,7 +53,7 @@ def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
 
 
 def watched(policy: str, entries: Sequence[AccessEntry]) -> CrawlerLog:
-    """Return a crawler with the copies that its log implies, inspected once a day."""
+    """Return a crawler with the copies that its log implies, measured once a day."""
     holdings = []
     for at_s in looks_s():
         last = {entry.url: entry for entry in entries if entry.start_s <= at_s}
@@ -71,13 +71,13 @@ def looks_s() -> list[float]:
 
 
 def run_of(entries: Sequence[AccessEntry]) -> CrawlQuality:
-    """The measurements of one crawler, from just after the first fetches on."""
+    """Return the measurements of a crawler, starting just after the first fetches."""
     begin_s = world().start_s + 1.0
     return measure_runs(truth(), looks_s(), begin_s, SEED, [watched("one", entries)], pages())[0]
 
 
 def test_versions_differ_exactly_where_the_world_says_that_a_text_changed() -> None:
-    """Two times have one version if the page's text did not change in between: boxes and frames do not count."""
+    """Two times have the same version if the text did not change in between; boxes and frames do not count."""
     begin_s, end_s = world().start_s, world().start_s + DAYS * DAY_S
     compared = 0
     for url in pages():
@@ -92,7 +92,7 @@ def test_versions_differ_exactly_where_the_world_says_that_a_text_changed() -> N
 
 
 def test_a_crawler_that_fetches_everything_whenever_it_is_looked_at_is_perfect() -> None:
-    """All copies are current, people find what there is, and what changed was found."""
+    """All copies are current, all pages are found, and all changes are detected."""
     run = run_of(entries_of(range(1, DAYS + 1), pages()))
     assert run.freshness == 1.0
     assert run.quality == pytest.approx(1.0)
@@ -101,7 +101,7 @@ def test_a_crawler_that_fetches_everything_whenever_it_is_looked_at_is_perfect()
 
 
 def test_a_crawler_that_never_comes_back_gains_nothing() -> None:
-    """It has made no refresh, and its quality is that of not refreshing."""
+    """It never refreshes, so its quality is the one without refreshes."""
     run = run_of(entries_of((), pages()))
     assert run.refreshes == run.changed == 0
     assert run.quality == run.unrefreshed < 1.0
@@ -118,7 +118,7 @@ def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
 
 
 def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
-    """A URL that had no page at its last request is counted separately: no refresh policy has decided on it."""
+    """Requests for a URL that was already gone are counted separately, because no refresh policy chose them."""
     url, begin_s = pages()[0], world().start_s
     gone = [asked(f"{url}-is-gone", begin_s + day * DAY_S, 404) for day in range(3)]
     run = run_of([*entries_of((), pages()), *gone])
@@ -127,7 +127,7 @@ def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
 
 
 def test_a_server_that_wrongly_says_not_modified_leaves_the_old_copy() -> None:
-    """The crawler has no new text, so the copy stays stale, and no change is found."""
+    """The crawler gets no new text, so the copy stays stale and no change is found."""
     lied = [asked(url, world().start_s + 3 * DAY_S, 304) for url in pages()]
     run, idle = run_of([*entries_of((), pages()), *lied]), run_of(entries_of((), pages()))
     assert run.refreshes == len(pages())

@@ -37,7 +37,7 @@ def ask(
     whole: bool = True,
     **more: str,
 ) -> AccessEntry:
-    """One request, by seconds since the log began."""
+    """Return a request, by seconds since the log began."""
     start_s, end_s = 1e9 + at_s, 1e9 + at_s + took_s
     return AccessEntry(
         start_s, end_s, start_s, end_s, host, "http", 80, address, "GET", target, status, 9, whole, agent, **more
@@ -45,14 +45,14 @@ def ask(
 
 
 def robots(at_s: float, text: str = "") -> AccessEntry:
-    """An answer to /robots.txt."""
+    """Return a response to /robots.txt."""
     return ask(at_s, "/robots.txt", robots=text)
 
 
 def judged(
     entries: Iterable[AccessEntry], *, per_address: int = 1, tolerance_s: float = 0.0, most: int = 1000
 ) -> Verdict:
-    """The verdict by the rules of these tests."""
+    """Return the verdict under the rules of these tests."""
     return judge_log(
         entries,
         HEADER,
@@ -121,7 +121,7 @@ def test_empty_log_is_polite() -> None:
     ],
 )
 def test_each_violation_is_named_once(kind: str, entries: list[AccessEntry]) -> None:
-    """One rule broken, one violation of that kind; the sentence has host and targets."""
+    """Breaking one rule gives one violation of that kind; the sentence names host and targets."""
     verdict = judged(entries)
     (violation,) = verdict.violations
     assert violation.kind == kind
@@ -132,7 +132,7 @@ def test_each_violation_is_named_once(kind: str, entries: list[AccessEntry]) -> 
 
 
 def test_a_gap_names_both_requests_their_times_and_the_rule() -> None:
-    """The sentence alone lets a person find both lines in the log."""
+    """The sentence alone is enough to find both lines in the log."""
     (violation,) = judged([robots(0, "User-agent: *\nCrawl-delay: 30"), ask(25.25, "/page")]).violations
     for word in ("/robots.txt", "/page", "1.000 s", "25.250 s", "24.250000 s", "crawl-delay is 30 s"):
         assert word in violation.detail
@@ -157,7 +157,7 @@ def test_what_the_rules_permit_is_not_accused(entries: list[AccessEntry]) -> Non
 
 
 def test_robots_is_followed_through_redirects() -> None:
-    """The rules at the end of the chain bind the origin where it began; the hops need no leave of their own."""
+    """The rules at the end of the chain apply to the original host; the hops need no permission."""
     chain = [
         ask(0, "/robots.txt", status=301, location="http://b.test/robots.txt"),
         ask(11, "/robots.txt", host="b.test", status=302, location="/rules.txt"),
@@ -169,7 +169,7 @@ def test_robots_is_followed_through_redirects() -> None:
 
 
 def test_robots_that_redirects_for_ever_is_none() -> None:
-    """After five redirects there are no rules (RFC 9309, 2.3.1.2); after four the chain is still open."""
+    """After five redirects, there are no rules (RFC 9309, 2.3.1.2); after four, they are still unknown."""
     hops = [ask(0, "/robots.txt", status=301, location="/1")]
     hops += [ask(11 * number, f"/{number}", status=301, location=f"/{number + 1}") for number in range(1, 6)]
     assert kinds([*hops, ask(99, "/page")]) == []
@@ -177,12 +177,12 @@ def test_robots_that_redirects_for_ever_is_none() -> None:
 
 
 def test_an_answer_counts_only_once_it_has_ended() -> None:
-    """A robots.txt still on its way permits nothing."""
+    """A robots.txt that is still being received permits nothing."""
     assert kinds([replace(robots(0), end_s=1e9 + 30), ask(20, "/")]) == ["host overlap", "address overlap", "no robots"]
 
 
 def test_several_at_once_on_an_address_where_that_is_allowed() -> None:
-    """With two slots two hosts may overlap; a third must wait for a slot and its delay."""
+    """With two slots, two hosts may overlap; a third one must wait for a slot and its delay."""
     entries = [ask(at_s, "/robots.txt", host=f"{at_s}.test", took_s=10) for at_s in (0, 1, 2, 12)]
     counts = dict(judged(entries, per_address=2).counts)
     assert (counts["address overlap"], counts["address gap"]) == (1, 1)
@@ -190,14 +190,14 @@ def test_several_at_once_on_an_address_where_that_is_allowed() -> None:
 
 
 def test_tolerance_forgives_that_much() -> None:
-    """Nothing is forgiven by default but rounding; more on request."""
+    """By default, only rounding is tolerated, and more on request."""
     entries = [robots(0), ask(10.9, "/")]
     assert judged(entries, tolerance_s=0.2).total == 0
     assert judged(entries, tolerance_s=0.05).total == 1
 
 
 def test_other_agents_are_left_out_and_counted() -> None:
-    """A person with a browser, and a program whose name merely begins like ours, are not our crawler."""
+    """A browser, and a program whose name begins like ours, are not our crawler."""
     others = [ask(at_s, "/", agent=agent) for at_s in (0, 1) for agent in ("Mozilla/5.0", "vedettes/2", "")]
     verdict = judged([*POLITE, *others])
     assert (verdict.requests, verdict.left_out, verdict.total) == (len(POLITE), len(others), 0)
@@ -214,7 +214,7 @@ def test_product_token(agent: str, token: str) -> None:
 
 
 def test_violations_beyond_the_most_are_counted_but_not_told() -> None:
-    """A crawler gone wild does not fill memory with sentences."""
+    """A misbehaving crawler does not fill the memory with sentences."""
     entries = [ask(at_s, "/", took_s=0) for at_s in range(50)]
     verdict = judged(entries, most=3)
     assert len(verdict.violations) == 3
@@ -223,7 +223,7 @@ def test_violations_beyond_the_most_are_counted_but_not_told() -> None:
 
 
 def test_report_has_every_rule_and_the_sentences() -> None:
-    """The summary lists all rules, also those without a violation, and describes the violations."""
+    """The summary lists all rules, including those without violations, and describes the violations."""
     verdict = judged([*POLITE, ask(103, "/private/x")])
     text = format_verdict(verdict)
     assert all(kind in text for kind in VIOLATION_KINDS)
@@ -253,7 +253,7 @@ def logs(draw: st.DrawFn) -> list[AccessEntry]:
 
 @given(logs(), st.integers(0, 2**32))
 def test_order_of_lines_changes_nothing(entries: list[AccessEntry], seed: int) -> None:
-    """A log is a set of facts with times."""
+    """The order of the lines in a log does not matter."""
     mixed = list(entries)
     random.Random(seed).shuffle(mixed)  # noqa: S311 - a shuffle, no secret
     assert judged(mixed) == judged(entries)
@@ -261,7 +261,7 @@ def test_order_of_lines_changes_nothing(entries: list[AccessEntry], seed: int) -
 
 @given(logs(), st.integers(-500_000_000, 500_000_000))
 def test_shifting_all_times_changes_nothing_but_the_times(entries: list[AccessEntry], shift_s: int) -> None:
-    """What counts are differences; sentences tell times since the start of the log."""
+    """Only differences matter; sentences give times since the start of the log."""
     moved = [replace(entry, start_s=entry.start_s + shift_s, end_s=entry.end_s + shift_s) for entry in entries]
     header = replace(HEADER, world_start=HEADER.world_start + shift_s)
     shifted = judge_log(moved, header, delay_s=DELAY_S, address_delay_s=ADDRESS_DELAY_S)
@@ -274,7 +274,7 @@ def test_shifting_all_times_changes_nothing_but_the_times(entries: list[AccessEn
 
 @given(logs())
 def test_a_longer_delay_is_never_easier_to_keep(entries: list[AccessEntry]) -> None:
-    """Asking for more politeness finds at least as much to blame."""
+    """Requiring more politeness finds at least as many violations."""
     strict = judge_log(entries, HEADER, delay_s=DELAY_S * 3, address_delay_s=ADDRESS_DELAY_S * 3)
     assert strict.total >= judged(entries).total
 
@@ -286,7 +286,7 @@ class TinyWorld:
     start_s = 1e9
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """One."""
+        """One host."""
         return (WorldHost("a.test", "127.0.0.2"),)
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
@@ -300,14 +300,14 @@ class TinyWorld:
 
 
 def tiny_world(seed: int) -> TinyWorld:
-    """For the server, which opens a world by name and seed."""
+    """Return the world for the server, which opens it by name and seed."""
     assert seed >= 0
     return TinyWorld()
 
 
 @pytest.fixture
 def _world_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a child process import this file, which has the world."""
+    """Let a child process import this file, which contains the world."""
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     monkeypatch.setenv("PYTHONPATH", path)
 
@@ -325,7 +325,7 @@ def crawl(web: ServerHandle, targets: Iterable[str], *, rest_s: float) -> None:
 
 
 def read_answer(answers: BinaryIO) -> None:
-    """Read to the last byte of an answer."""
+    """Read a response to its last byte."""
     length = 0
     while (line := answers.readline().lower()) != b"\r\n":
         if line.startswith(b"content-length:"):
@@ -335,7 +335,7 @@ def read_answer(answers: BinaryIO) -> None:
 
 @pytest.mark.usefixtures("_world_on_path")
 def test_impolite_client_at_a_real_server_is_found_out(tmp_path: Path) -> None:
-    """Page before robots.txt, no pause, a disallowed page, and Retry-After ignored: all seen in the server's log."""
+    """A page before robots.txt, no pause, a disallowed page, an ignored Retry-After: all are in the server's log."""
     with start_server("test_politeness:tiny_world", 1, log_path=tmp_path / "log") as web:
         crawl(web, ["/early", "/robots.txt", "/secret", "/busy", "/again"], rest_s=0.0)
     header, entries = read_log(tmp_path / "log")
@@ -351,7 +351,7 @@ def test_impolite_client_at_a_real_server_is_found_out(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_world_on_path")
 def test_polite_client_at_a_real_server_in_fast_time_is_not_accused(tmp_path: Path) -> None:
-    """A client that waits exactly its delay after the last byte is never shown with less, even at great speed."""
+    """A client that waits exactly its delay after the last byte never appears to wait less, even at high speed."""
     targets = ["/robots.txt", *(f"/{number}" for number in range(300))]
     with start_server("test_politeness:tiny_world", 1, speed=100_000.0, log_path=tmp_path / "log") as web:
         crawl(web, targets, rest_s=60.0)

@@ -25,7 +25,7 @@ def hours(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def test_coverage_is_the_share_found() -> None:
-    """Three of four were found: 3/4. Of nothing there is no share."""
+    """Three of four were found: 3/4. Without any, there is no share."""
     assert coverage(hours(1, NEVER, 3, 9)) == 3 / 4
     assert math.isnan(coverage(hours()))
 
@@ -68,14 +68,17 @@ def test_the_90th_percentile_counts_what_was_never_found() -> None:
 
 
 def test_missing_more_never_helps_where_the_missed_live_long() -> None:
-    """Ten targets, all seen for 50 h. Finding one of them at once gives 0 h by the published form, 50 h by ours."""
+    """Ten targets are visible for 50 h. Finding one of them at once gives 0 h by the published form, 50 h by ours."""
     appeared_s, gone_s, found_s = hours(*[0] * 10), hours(*[50] * 10), hours(0, *[NEVER] * 9)
     assert htd_p90_found(appeared_s, found_s) == 0.0
     assert htd_p90(appeared_s, gone_s, found_s) == 50.0
 
 
 def test_regret_is_what_the_bound_found_more() -> None:
-    """94 of the bound's 100: 6%. A myopic bound may be outdone: 105 against 100 is -5%. Of nothing: no number."""
+    """94 of the bound's 100: 6%. A myopic bound may be beaten: 105 against 100 is -5%.
+
+    Without finds, there is no number.
+    """
     assert regret(94, 100) == pytest.approx(0.06)
     assert regret(105, 100) == pytest.approx(-0.05)
     assert math.isnan(regret(0, 0))

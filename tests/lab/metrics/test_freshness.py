@@ -1,4 +1,4 @@
-"""Freshness of copies: small histories computed by hand, and the definition moment by moment."""
+"""Freshness of copies: small histories calculated by hand, and the definition evaluated at each moment."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ DAY_S = 86_400.0
 
 
 def copies(*taken: tuple[int, float]) -> Copies:
-    """Copies of pages on days."""
+    """Return copies of pages on days."""
     pages, days = zip(*taken, strict=True) if taken else ((), ())
     return Copies(np.array(pages, np.int64), np.array(days, np.float64) * DAY_S)
 
 
 def page(*says: tuple[float, str], died: float = np.inf) -> Life:
-    """A page that says something else from each day on."""
+    """Return a page whose text changes on these days."""
     return Life([(day * DAY_S, text) for day, text in says], died * DAY_S)
 
 
@@ -41,7 +41,7 @@ def test_second_change_does_not_make_a_copy_younger() -> None:
 
 
 def test_a_change_that_is_taken_back_makes_a_copy_current_again() -> None:
-    """On days 1 to 2 the page says something else, then what the copy says: stale for one day of four."""
+    """From day 1 to day 2 the page differs from its copy, then it is the same again: stale for one day of four."""
     history = small_history([page((0, "a"), (1, "b"), (2, "a"))])
     told = measure_freshness(history, copies((0, 0)), copies((0, 3)), 0, 4 * DAY_S)
     assert told == pytest.approx((0.75, 0.5 / 4, 0, 1))
@@ -67,7 +67,7 @@ def test_what_is_not_known_does_not_count() -> None:
 
 
 def test_the_dead_are_found_dead_once() -> None:
-    """Of three fetches the first finds the page unchanged, the second finds it gone, the third finds nothing new."""
+    """Of three fetches, the first finds the page unchanged, the second finds it gone, the third nothing new."""
     history = small_history([page((0, "a"), died=2)])
     told = measure_freshness(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
     assert told == pytest.approx((1, 0, 1 / 3, 3))
@@ -80,7 +80,7 @@ def test_a_fetch_at_the_moment_of_a_change_sees_it() -> None:
 
 
 def test_a_repository_to_begin_with() -> None:
-    """Pages that exist at the start are given, and others at birth; not those that died or appear too late."""
+    """Pages that exist at the start are given, others at birth, except those that had died or appear too late."""
     lives = [page((0, "a")), page((0, "b"), died=1), page((3, "c")), page((9, "d"))]
     told = initial_copies(small_history(lives), 2 * DAY_S, 5 * DAY_S)
     assert (told.pages.tolist(), (told.at_s / DAY_S).tolist()) == ([0, 2], [2, 3])
@@ -101,7 +101,7 @@ TAKEN = st.lists(st.tuples(st.integers(0, 2), DAYS), max_size=6)
 
 
 def at_moments(history: History, taken: list[tuple[int, float]], end_day: int) -> tuple[float, float]:
-    """Freshness and age by looking at the middle of every day: all happens at full days, and age grows evenly."""
+    """Compute freshness and age at noon of every day: everything happens at midnight, and age grows linearly."""
     shares, ages = [], []
     for day in np.arange(0.5, end_day):
         known = [
@@ -116,7 +116,7 @@ def at_moments(history: History, taken: list[tuple[int, float]], end_day: int) -
 
 
 def stale_days(history: History, one: int, taken: list[float], day: float) -> float | None:
-    """For how long a page's copy has been outdated; None if there is no copy."""
+    """Return for how many days a page's copy has been outdated; None without a copy."""
     held = [int(history.version_at(np.array([one]), at * DAY_S)[0]) for at in sorted(taken)]
     if not held or held[-1] < 0:
         return None
@@ -134,7 +134,7 @@ def stale_days(history: History, one: int, taken: list[float], day: float) -> fl
 def test_integrals_are_what_looking_all_the_time_would_show(
     lives: list[Life], taken: list[tuple[int, float]], end_day: int
 ) -> None:
-    """On pasts that change at midnight, looking every noon gives both averages exactly."""
+    """If pages change at midnight, sampling every noon gives both averages exactly."""
     history = small_history(lives)
     taken = [one for one in taken if one[0] < len(lives)]
     told = measure_freshness(history, copies(), copies(*taken), 0, end_day * DAY_S)
@@ -146,7 +146,7 @@ def test_integrals_are_what_looking_all_the_time_would_show(
 def test_given_copies_differ_from_fetches_only_in_what_they_cost(
     lives: list[Life], taken: list[tuple[int, float]]
 ) -> None:
-    """The same copies, given or fetched, make the same freshness and age; given ones are no fetches."""
+    """The same copies, given or fetched, give the same freshness and age; given ones are not fetches."""
     history = small_history(lives)
     same = copies(*(one for one in taken if one[0] < len(lives)))
     given_ = measure_freshness(history, same, copies(), 0, 9 * DAY_S)

@@ -19,7 +19,7 @@ FREQUENCY = 7.0
 
 
 def two_queries() -> Workload:
-    """Page 0 has both words and the fewest links, 1 and 2 one each; "tide" is searched three times as often."""
+    """Page 0 has both words and the fewest links, 1 and 2 have one each; "tide" is searched three times as often."""
     lives = [Life([(0, "low tide")]), Life([(0, "tide")]), Life([(0, "low")]), Life([(0, "ebb")])]
     queries = build_queries([("tide", 3.0), ("low", 1.0)])
     return build_workload(load_corpus(small_history(lives)), queries, InLinkScoring(np.array([0, 5, 5, 9])))
@@ -35,7 +35,7 @@ def test_impact_is_how_often_a_page_is_seen() -> None:
 
 
 def test_impact_of_a_set_counts_every_page_once() -> None:
-    """A page that was fetched three times is not seen more often for it."""
+    """Fetching a page three times does not make it seen more often."""
     assert sum_impact(np.array([1, 1, 2, 1]), np.array([4.0, 3.0, 1.0])) == 4
     assert sum_impact(np.zeros(0, np.int64), np.array([4.0])) == 0
 
@@ -60,7 +60,7 @@ def test_worst_case_of_two_pages_is_more_than_both_worst_cases() -> None:
 
 
 def test_worst_rank_of_a_page_between_others() -> None:
-    """A page whose bounds reach from below the fifth score to above the third is, at worst, at rank 5."""
+    """A page whose bounds range from below the fifth to above the third score is, at worst, at rank 5."""
     sketch = ScoreBounds(np.array([9.0, 8.0, 3.0, 7.0, 6.0, 1.0]), np.array([9.0, 8.0, 7.5, 7.0, 6.0, 2.0]))
     fetched = np.array([False, False, True, False, False, False])
     assert compute_worst_case(sketch, fetched, FREQUENCY) == pytest.approx(FREQUENCY * 5**-1.5)
@@ -71,7 +71,7 @@ BOUNDS = st.tuples(st.integers(0, 4), st.integers(0, 2)).map(lambda pair: (pair[
 
 @given(st.lists(st.tuples(BOUNDS, st.booleans()), min_size=1, max_size=4))
 def test_worst_case_is_the_least_of_all_cases(pages: list[tuple[tuple[int, int], bool]]) -> None:
-    """No choice of scores within the bounds, and no order of ties, has less impact."""
+    """No choice of scores within the bounds, and no order of ties, gives less impact."""
     bounds, fetched = [page[0] for page in pages], [page[1] for page in pages]
     cases = [
         sum((rank + 1) ** -1.5 for rank, page in enumerate(order) if fetched[page])

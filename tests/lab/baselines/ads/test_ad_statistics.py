@@ -1,4 +1,4 @@
-"""Counts of ads, which may be shown, and when a budget binds."""
+"""Ad statistics: counts, which ads may be shown, and when a budget is limiting."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ HOUR_S = 3_600.0
 
 
 def book_of(budget: list[float], reserve: float = 0.0) -> AdStats:
-    """Two phrases with two advertisers on each; the first bids 2.00, the second 1.00."""
+    """Return two phrases with two advertisers each; the first bids 2.00, the second 1.00."""
     offers = AdOffers(
         np.array([0, 0, 1, 1]),
         np.array([0, 1, 0, 1]),
@@ -36,7 +36,7 @@ def book_of(budget: list[float], reserve: float = 0.0) -> AdStats:
 
 
 def test_counts_are_by_ad_and_slot() -> None:
-    """A showing lower down counts for less of a view; the phrase is counted once a query."""
+    """An ad in a lower slot counts as less than a view; its phrase is counted once per query."""
     book = book_of([np.inf, np.inf])
     for clicked in ([True, False], [False, True]):
         book.record_query(0, np.array([1, 0]), np.array(clicked), np.array([100.0, 200.0]))
@@ -94,13 +94,13 @@ def test_the_book_remembers_when_the_set_of_ads_changed() -> None:
 
 
 def test_the_discount_is_that_of_msvv() -> None:
-    """1 - exp(x - 1), x being the share that is spent."""
+    """1 - exp(x - 1), where x is the share already spent."""
     spent = np.linspace(0, 1, 11)
     assert msvv_discount((1 - spent) * 500, np.full(11, 500.0)) == pytest.approx(1 - np.exp(spent - 1))
 
 
 def test_beliefs_find_the_rate_of_everybody_and_of_phrases() -> None:
-    """With many showings, the belief about an unknown ad is near the truth of its phrase."""
+    """After many views, the estimate for an unknown ad is near the true rate of its phrase."""
     rng = rng_for(1, "tests/beliefs")
     phrase = np.repeat(np.arange(20), 10)
     truth = np.where(phrase < 10, 0.02, 0.08)
@@ -115,7 +115,7 @@ def test_beliefs_find_the_rate_of_everybody_and_of_phrases() -> None:
 
 
 def test_who_is_shown_most_does_not_speak_for_all() -> None:
-    """An unknown ad is estimated from ads, not from how often ads were shown."""
+    """The estimate for an unknown ad averages over ads, not over views."""
     shown, clicked = np.full(30, 200.0), np.full(30, 4.0)
     shown[0], clicked[0] = 100_000.0, 10_000.0
     beliefs = NEUTRAL_BELIEFS
@@ -125,7 +125,7 @@ def test_who_is_shown_most_does_not_speak_for_all() -> None:
 
 
 def usual(per_bin: float) -> Traffic:
-    """A past day on which the only phrase was searched equally often in each hour."""
+    """Return a past day on which the only phrase was searched equally often every hour."""
     traffic = NO_TRAFFIC
     for hour in range(25):
         traffic = update_traffic(traffic, np.array([hour * per_bin]), hour * HOUR_S)
@@ -168,7 +168,7 @@ def test_slots_are_counted_by_ad_and_forgotten_with_it() -> None:
 
 
 def test_slots_are_learned_from_clicks_and_never_rise() -> None:
-    """Without clicks the prior stays; with many it is forgotten; a lower slot is never seen more than one above."""
+    """Without clicks, the prior remains; many clicks replace it. A lower slot is never seen more than a higher one."""
     none = np.zeros(3)
     assert fit_slot_factors(none, none) == pytest.approx(FIRST_FACTORS[:3])
     expected = np.full(3, 1e6)

@@ -1,4 +1,4 @@
-"""Published rules of where to look for new pages, each on sources small enough to work out by hand."""
+"""Published discovery policies, each with sources small enough to calculate by hand."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -27,7 +27,7 @@ RNG = rng_for(1, "test")
 
 
 def brought(shown: dict[int, list[int]]) -> PollResults:
-    """Return polls of these sources, which showed these targets, all new."""
+    """Return polls of these sources that found these targets, all new."""
     start = np.concatenate([[0], np.cumsum([len(targets) for targets in shown.values()])]).astype(np.int64)
     target = np.array([target for targets in shown.values() for target in targets], np.int64)
     place = np.array(list(shown), np.int64)
@@ -35,12 +35,12 @@ def brought(shown: dict[int, list[int]]) -> PollResults:
 
 
 def book_of(sources: int) -> PollHistory:
-    """Return this many sources of one host, none polled yet."""
+    """Return this many sources of one host, none of them polled yet."""
     return PollHistory(np.zeros(sources, np.int64))
 
 
 def rows_of(options: Sources, rows: list[int]) -> Sources:
-    """Some of the sources to choose from."""
+    """Return some of the sources to choose from."""
     names = ("place", "host", "last_poll_s", "failures", "polls", "found", "links", "poll_s", "yields")
     columns = {name: getattr(options, name)[rows] for name in names}
     return replace(options, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
@@ -73,7 +73,7 @@ def test_thompson_counts_a_failed_look_as_one_that_brought_nothing() -> None:
 
 
 def test_thompson_says_how_probable_its_picks_were() -> None:
-    """Among equal sources, each is picked about k / n of the time, and its propensity matches on average."""
+    """Among equal sources, each is picked about k / n of the time, matching its propensity on average."""
     options = book_of(10).list_options()
     policy = Thompson()
     picks = [policy.choose(policy.start(None), options, 3, 0.0, rng_for(seed, "t")) for seed in range(300)]
@@ -84,7 +84,7 @@ def test_thompson_says_how_probable_its_picks_were() -> None:
 
 
 def test_pham_tries_every_share_once_before_it_compares() -> None:
-    """UCB1 begins so; which share was used follows from the state alone."""
+    """UCB1 starts by trying each share once; the state determines which one is next."""
     book, policy = book_of(3), Pham()
     state = policy.start(None)
     for hour in range(len(SHARES)):
@@ -94,7 +94,7 @@ def test_pham_tries_every_share_once_before_it_compares() -> None:
 
 
 def test_pham_exploits_as_many_as_the_share_says_and_explores_the_stalest() -> None:
-    """At a share of .6 six of ten picks are the best predictions; the others waited longest among the rest."""
+    """With a share of .6, six of ten picks have the best predictions; the others have waited longest."""
     book, policy = book_of(20), Pham()
     for hour, place in enumerate(range(20)):
         book.record(brought({place: []}), hour * HOUR_S)
@@ -113,7 +113,7 @@ def test_pham_rewards_a_step_with_each_target_once() -> None:
 
 
 def test_the_scaled_bandit_goes_on_exploring_where_the_printed_one_does_not() -> None:
-    """A share that once found 90 while others found 100 is not tried again, unless rewards are at most 1."""
+    """A share that once found 90 when others found 100 is never tried again, unless rewards are at most 1."""
     plays, reward = np.array([50.0, 50, 50, 50, 1]), np.array([5_000.0, 5_000, 5_000, 5_000, 90])
     state = Pham().start(None)._replace(plays=plays, reward=reward, max_yield=100.0)
     assert Pham()._choose_share(state) != 4
@@ -121,7 +121,7 @@ def test_the_scaled_bandit_goes_on_exploring_where_the_printed_one_does_not() ->
 
 
 def test_the_yield_model_finds_what_is_linear() -> None:
-    """Yields that are twice the mean of the day before are predicted as such."""
+    """Yields that are twice the previous day's mean are predicted as such."""
     rng = rng_for(3, "test")
     count = 2_000
     told = YieldInputs(
@@ -172,13 +172,13 @@ def after(policy: Any, *crawls: dict[int, list[int]]) -> list[int]:
 
 
 def test_outdegree_takes_copies_and_clusters_and_covers_do_not() -> None:
-    """Sources 0 and 1 lead to the same two pages, 2 to another, 3 to none."""
+    """Sources 0 and 1 lead to the same two pages, 2 leads to another, and 3 to none."""
     assert after(OdWin(), CRAWL) == [0, 1, 2]
     assert after(Cliq1(), CRAWL) == after(Cov(), CRAWL) == [0, 2]
 
 
 def test_only_those_that_remember_know_older_crawls() -> None:
-    """The second crawl had news at source 3 alone; a third without any changes nothing."""
+    """The second crawl only finds news at source 3; a third one without news changes nothing."""
     crawls: tuple[dict[int, list[int]], ...] = (CRAWL, {0: [], 1: [], 2: [], 3: [7]}, {0: [], 1: [], 2: [], 3: []})
     assert after(Od1(), *crawls) == after(Cliq1(), *crawls) == after(Cov(), *crawls) == [3]
     assert after(OdWin(), *crawls) == [3, 0, 1, 2]
@@ -195,7 +195,7 @@ def test_cliq_win_puts_the_clusters_of_the_latest_crawl_before_older_means() -> 
 
 @given(st.lists(st.dictionaries(st.integers(0, 3), st.lists(st.integers(0, 5), unique=True)), min_size=1, max_size=4))
 def test_cliq_win_without_a_limit_polls_what_od_win_polls(crawls: list[dict[int, list[int]]]) -> None:
-    """Table 3.2 of Pandey08: both reach 69%, with 647.6 and 649.2 polls, as every page is a cluster of its own too."""
+    """Table 3.2 of Pandey08: both reach 69%, with 647.6 and 649.2 polls, because each page is also its own cluster."""
     assume(any(pages for crawl in crawls for pages in crawl.values()))
     whole = [{source: crawl.get(source, []) for source in range(4)} for crawl in crawls]
     assert sorted(after(CliqWin(), *whole)) == sorted(after(OdWin(), *whole))
@@ -211,7 +211,7 @@ def test_a_cluster_whose_best_page_is_gone_is_stood_for_by_the_next() -> None:
 
 @given(st.lists(st.integers(0, 255), max_size=12), st.sampled_from([0.2, 0.5, 0.8]))
 def test_clusters_are_those_of_single_linkage(sets: list[int], likeness: float) -> None:
-    """Two sets are in one cluster where a chain of alike sets leads from one to the other."""
+    """Two sets are in the same cluster if a chain of similar sets connects them."""
     alike = {
         (one, other)
         for one, other in combinations(range(len(sets)), 2)

@@ -1,4 +1,4 @@
-"""The age chain: its examples in print, what stays unchanged, and chains that are fitted to lives and to ages."""
+"""The age chain: published examples, the probability of no change, and chains fitted to lifetimes and ages."""
 
 import numpy as np
 import pytest
@@ -26,13 +26,13 @@ def test_the_periodic_page_of_the_print() -> None:
 
 
 def test_the_memoryless_page_of_the_print() -> None:
-    """Eq. 10: the probability of a reset is the same at every age, and the last age keeps pages without a reset."""
+    """Eq. 10: the probability of a reset is the same at every age; pages without a reset stay at the last age."""
     assert memoryless_chain(0.3, 2).matrix() == pytest.approx(np.array([[0.3, 0.7, 0], [0.3, 0, 0.7], [0.3, 0, 0.7]]))
 
 
 @given(chains, ages, steps)
 def test_unchanged_is_a_product_also_beyond_the_last_age(chain: AgeChain, age: int, steps: int) -> None:
-    """From any age, over any number of steps, with certain and impossible changes among them."""
+    """For any age and number of steps, including certain and impossible changes."""
     by_hand = 1.0
     for step in range(steps):
         by_hand *= 1 - chain.resets[min(age + step, chain.last_age)]
@@ -52,14 +52,14 @@ def test_lives_of_three_steps_are_the_periodic_page() -> None:
 
 
 def test_lives_whose_end_was_not_seen_count_as_watched() -> None:
-    """Two lives ended after one step, and two others were still going on after two: one change in two at age 0."""
+    """Two lifetimes ended after one step, and two others were still running after two: one change in two at age 0."""
     chain = chain_from_lifetimes(np.array([1, 1]), 1, unended=np.array([2, 2]))
     assert chain.resets.tolist() == [0.5, 0.0]
 
 
 @given(st.floats(0.05, 0.9))
 def test_lives_and_ages_of_a_memoryless_page_tell_its_rate(reset: float) -> None:
-    """Both ways of eq. 7 and 8 lead to the same chain, the last state included."""
+    """Both ways, eq. 7 and eq. 8, lead to the same chain, including the last state."""
     lives = rng_for(1, "test/lives").geometric(reset, 20_000)
     assert chain_from_lifetimes(lives, 3).resets == pytest.approx(np.full(4, reset), abs=0.05)
     seen = np.append((1 - reset) ** np.arange(5) * reset, (1 - reset) ** 5)  # the stationary law of ages 0 to 5 or more
@@ -68,14 +68,14 @@ def test_lives_and_ages_of_a_memoryless_page_tell_its_rate(reset: float) -> None
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=9).filter(lambda seen: sum(seen) > 0))
 def test_noisy_ages_make_probabilities(seen: list[float]) -> None:
-    """Counts that rise with age, or vanish, lead to no chance outside 0 to 1."""
+    """Counts that rise with age or are zero give no probability outside 0 to 1."""
     chain = chain_from_ages(np.array(seen))
     assert chain.last_age == len(seen) - 1
 
 
 @given(st.lists(st.floats(-50, 50), max_size=12))
 def test_a_falling_fit_never_rises_and_keeps_the_sum(values: list[float]) -> None:
-    """Averages of neighbors: what falls already stays as it is."""
+    """Neighbors are averaged; values that already fall stay as they are."""
     fitted = fit_nonincreasing(np.array(values))
     assert (np.diff(fitted) <= 1e-9).all()
     assert fitted.sum() == pytest.approx(sum(values), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Expected and worst-case impact of unseen pages: each against its definition."""
+"""Expected and worst-case impact of unseen pages, each compared with its definition."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
 
 def enumerate_scores(crawled: Floats, points: Floats) -> Floats:
-    """The definition: all combinations of scores, ranks by sorting, the first two results are seen."""
+    """Enumerate all combinations of scores, by definition: rank by sorting, view the first two results."""
     impact = np.zeros(len(points))
     every = list(product(*points.tolist()))
     for scores in every:
@@ -38,7 +38,7 @@ def test_expected_impact_is_exact(crawled: list[float], points: list[list[float]
 
 
 def test_sampling_comes_near_to_what_is_exact() -> None:
-    """Forty pages with scores all over: both ways agree within the error of the draws."""
+    """With forty pages and scattered scores, both methods agree within the sampling error."""
     rng = rng_for(3, "tests/impact")
     crawled, points = rng.random(15), rng.random((MAX_EXACT_PAGES, 6))
     exact = estimate_impact(crawled, points, step_visibility(10), rng)

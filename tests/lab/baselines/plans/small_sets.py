@@ -1,4 +1,4 @@
-"""Small sets of pages with chains of their own, and what all their plans cost, by trying every one."""
+"""Small sets of pages, each with its own chain, and the cost of every possible plan."""
 
 from itertools import product
 
@@ -22,12 +22,12 @@ def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floa
 
 
 def any_set(number: int, days: int, pages: int) -> Floats:
-    """Return costs that follow from no chain; polls may even do harm."""
+    """Return costs that do not follow from a chain; polls may even do harm."""
     return rng_for(number, "test/plans/any").random((2**days, pages))
 
 
 def least_cost(costs: Floats, budgets: tuple[int, ...], taken: list[int]) -> float:
-    """The cost of the best of all combinations of plans that keep within the budgets."""
+    """Return the cost of the best combination of plans within the budgets."""
     looks = plan_matrix(len(budgets))
     best = np.inf
     for plans in product(range(len(costs)), repeat=costs.shape[1]):

@@ -1,4 +1,4 @@
-"""Our own solvers of plans against one that others maintain."""
+"""Our own solvers of plans, compared with HiGHS."""
 
 import os
 
@@ -17,7 +17,7 @@ SETS = 1_000 if os.environ.get("VEDETTE_PROVE") == "1" else 60
 
 
 def test_small_sets_have_one_optimum() -> None:
-    """HiGHS, the exact solver and, for two days, the flow agree; the bound of prices is that of the relaxation."""
+    """HiGHS, the exact solver and, for two days, the flow agree; the price bound equals that of the relaxation."""
     for number in range(SETS):
         days, pages = 2 + number % 3, 1 + number % 11
         costs = (chain_set if number % 2 else any_set)(number, days, pages)
@@ -33,7 +33,7 @@ def test_small_sets_have_one_optimum() -> None:
 
 
 def test_from_three_days_on_the_relaxation_is_not_whole() -> None:
-    """The print hopes that a flow would do for n days; some sets of three days cost more than their relaxation."""
+    """The paper hopes for a flow for n days, but some sets of three days cost more than their relaxation."""
     differing = 0
     for number in range(40):
         costs, limits = any_set(number, 3, 6), np.array([2.0, 2.0, 2.0])

@@ -1,4 +1,4 @@
-"""Plans of n days: what they cost, the example in print, exact optima by two ways, and a gap to be relied on."""
+"""Plans of n days: their costs, the paper's example, exact optima computed in two ways, and a certified gap."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ MakesSet = Callable[[int, int, int], Floats]
 
 
 def table_1() -> Floats:
-    """Pages A and B of the print, as the chances that it gives."""
+    """Pages A and B of the paper, with their probabilities."""
     unseen = np.array([[0.85, 0.80], [0.95, 0.81]])
     seen = np.zeros((2, 2, 2))
     seen[0, 1] = 0.25, 0.05
@@ -28,7 +28,7 @@ def table_1() -> Floats:
 
 
 def test_table_1_of_the_print() -> None:
-    """One look a day: AB 1.05, BA 0.90, AA 1.61, BB 1.80."""
+    """With one poll a day: AB 1.05, BA 0.90, AA 1.61, BB 1.80."""
     costs = table_1()
     never, first, second, both = range(4)
     sequences = {"AB": [first, second], "BA": [second, first], "AA": [both, never], "BB": [never, both]}
@@ -37,7 +37,7 @@ def test_table_1_of_the_print() -> None:
 
 
 def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
-    """The likeliest today is not the best for both days."""
+    """The page that most likely changed today is not the best for both days."""
     today = plan_costs(Outlook(np.array([[0.85, 0.80]]), np.zeros((1, 1, 2))))
     assert best_plans(today, (1,)).tolist() == [0b1, 0b0]
     for plans in (best_two_days(table_1(), (1, 1)), best_plans(table_1(), (1, 1))):
@@ -70,7 +70,7 @@ def test_a_discount_makes_later_days_count_less() -> None:
 
 
 def within(plans: Ints, budgets: Floats, taken: Floats) -> bool:
-    """Check whether plans keep to the budgets."""
+    """Check whether plans stay within the budgets."""
     return bool((budget_used(plans, taken, len(budgets)) <= budgets + 1e-9).all())
 
 
@@ -93,7 +93,7 @@ def test_the_exact_solver_finds_the_best_of_all(
 @settings(max_examples=40)
 @given(number=numbers, pages=st.integers(1, 14), first=st.integers(0, 16), second=st.integers(0, 16))
 def test_the_flow_is_exact_for_two_days(make: MakesSet, number: int, pages: int, first: int, second: int) -> None:
-    """Figure 2 matches the exact solver, also if budgets differ or exceed the pages, or polls do harm."""
+    """Figure 2 matches the exact solver, even if budgets differ or exceed the pages, or if polls do harm."""
     costs = make(number, 2, pages)
     plans = best_two_days(costs, (first, second))
     assert within(plans, np.array([first, second], float), np.ones(pages))
@@ -106,7 +106,7 @@ def test_the_flow_is_exact_for_two_days(make: MakesSet, number: int, pages: int,
 def test_the_truth_lies_within_the_certified_gap(
     make: MakesSet, number: int, days: int, pages: int, data: st.DataObject
 ) -> None:
-    """The bound is never above the optimum, the plans are allowed and never below it."""
+    """The bound is never above the optimum; the plans are valid and never below it."""
     costs = make(number, days, pages)
     budgets = tuple(data.draw(st.lists(st.integers(0, 3), min_size=days, max_size=days)))
     found = solve_certified(costs, np.array(budgets, float))
@@ -120,7 +120,7 @@ def test_the_truth_lies_within_the_certified_gap(
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a case of the test
-    """The more pages, the smaller the part that budgets cut through: 30 000 pages are within a thousandth by far."""
+    """With 30,000 pages, the gap is far below a thousandth, because a budget cuts through few of them."""
     rng = rng_for(1, "test/plans/many")
     pages, days = 30_000, 4
     chains = [memoryless_chain(reset, 0) for reset in (rng.random(100) ** 3).tolist()]
@@ -134,7 +134,7 @@ def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a c
 
 
 def test_no_pages_need_no_plans() -> None:
-    """Without pages there is nothing to plan and no cost."""
+    """Without pages, there are no plans and no costs."""
     assert solve_certified(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
     assert best_plans(np.zeros((4, 0)), (1, 1)).tolist() == []
     assert best_two_days(np.zeros((4, 0)), (1, 1)).tolist() == []
