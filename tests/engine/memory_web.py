@@ -1,8 +1,8 @@
-"""A web in a dictionary and a simulated clock: what coordinator and fetchers need to run without a socket.
+"""A web in a dictionary and a simulated clock: what coordinator and fetchers need to run without sockets.
 
-``MemoryWeb`` defines the outcome of a request. ``Drive`` runs a coordinator over a database in memory and some
-fetchers, passes assignments and reports between them as values (encoded sometimes, as across processes), and fails if
-nothing moves while work is left. ``log`` has every request, so a test can check the crawl by it.
+``MemoryWeb`` defines the outcomes of requests. ``Drive`` runs a coordinator over a database in memory and some
+fetchers, passes assignments and reports between them as values (sometimes encoded, as across processes), and fails if
+nothing moves while work is left. ``log`` contains every request, so that tests can check the crawl.
 """
 
 import sqlite3
@@ -128,7 +128,10 @@ class Asked:
 
 @dataclass(slots=True)
 class Worker:
-    """A fetcher with its unreported results and its requests in flight; ``run`` tells it from its predecessors."""
+    """A fetcher with its unreported results and its requests in flight.
+
+    ``run`` distinguishes it from its predecessors.
+    """
 
     asker: Fetcher
     run: int
@@ -161,7 +164,7 @@ def _database() -> sqlite3.Connection:
 
 
 def memory_book(*hosts: str) -> CrawlStore:
-    """Return an empty store that knows only these host names."""
+    """Return an empty store that only knows these host names."""
     db = _database()
     UrlStore(db, 1).intern_hosts(hosts)
     return CrawlStore(db)
@@ -212,7 +215,7 @@ class Drive:
         return self
 
     def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
-        """Run until the crawl or the time is over, or a condition holds; fail if nothing moves."""
+        """Run until the crawl or the time is over, or a condition is true; fail if nothing moves."""
         end_s = self.now_s + for_s
         for _ in range(MOST_STEPS):
             self._settle()

@@ -29,7 +29,7 @@ PARTS = (range(8), range(8, 11), range(11, 14), range(14, 16))
 
 
 class Outcome(NamedTuple):
-    """What was spent of the budget after the first days, the most in a day, and the share of current pages."""
+    """The share of the budget spent after the first days, the most in a day, and the share of current pages."""
 
     spent: float
     most: float
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
 
 
 def period_s(host: int, number: int) -> float:
-    """How often a page changes: from every three hours to every two months, and most on the last hosts."""
+    """Return how often a page changes: from every three hours to every two months, most often on the last hosts."""
     rank = (number * 7 + host * 3) % PAGES
     slowness: float = 500.0 ** (rank / (PAGES - 1))
     return DAY_S / 8 * slowness * (0.3 if host >= 14 else 1.0)
@@ -49,7 +49,7 @@ def _phase_s(host: int, number: int) -> float:
 
 
 def version(host: int, number: int, now_s: float) -> int:
-    """Which version of a page there is at a time."""
+    """Return which version of a page exists at a time."""
     return int((now_s + _phase_s(host, number)) / period_s(host, number))
 
 
@@ -76,7 +76,10 @@ def _begin(hosts: Sequence[int], per_s: float) -> Drive:
 def spend(
     parts: Sequence[Sequence[int]], per_day: float, days: int, settling: int, silent: int | None = None
 ) -> Outcome:
-    """Crawl for some days, each part of the hosts as a shard; the ``silent`` shard hears nothing after settling."""
+    """Crawl for some days, with each part of the hosts as a shard.
+
+    The ``silent`` shard gets no replies after settling.
+    """
     refresh.MIN_REVIEWS_PER_S = 0.0  # each page once an hour, as where there are many: the rest only takes time
     per_s = per_day / DAY_S
     drives = [_begin(hosts, per_s) for hosts in parts]
@@ -123,7 +126,7 @@ def _measure(drives: Sequence[Drive], now_s: float) -> float:
 
 
 def main() -> None:
-    """A row for one shard, and one for four."""
+    """Print a row for one shard, and one for four."""
     for name, parts in (("one shard", (range(HOSTS),)), ("four shards", PARTS)):
         got = spend(parts, PER_DAY, days=6, settling=2)
         words = f"spent {got.spent:.3f} of the budget (most in a day {got.most:.3f}), current {got.quality:.4f}"

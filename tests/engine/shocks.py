@@ -56,7 +56,7 @@ class Scene:
     new_site: int = 0
 
     def web(self) -> MemoryWeb:
-        """Each host has a start that names its pages; one more host joins later."""
+        """Return hosts with a start page that links to their pages; one more host joins later."""
         made = MemoryWeb()
         for host in range(self.hosts + 1):
             paths = [f"/{'abcdefgh'[n % 8]}/{n}" for n in range(self._pages_of(host))]
@@ -67,7 +67,7 @@ class Scene:
         return made
 
     def _pages_of(self, host: int) -> int:
-        """Hosts that stay up have enough work."""
+        """Return enough pages for hosts that stay up."""
         return self.new_site if host == self.hosts else self.pages
 
     def born_on(self, host: int) -> list[str]:
@@ -97,11 +97,11 @@ BLOWS: dict[str, Scene] = {
 
 
 class Taken(NamedTuple):
-    """How a blow was taken, outside the settling minutes.
+    """The effects of a shock, outside the settling minutes.
 
-    ``most`` is the largest share of the budget in a minute, ``least`` the smallest over ten minutes (both 1 if all is
-    spent), ``longest_s`` the longest time without a request to a host that was up and had work. ``newcomer`` is how
-    many pages of the new site were fetched within ten minutes.
+    ``most`` is the largest share of the budget spent in a minute, ``least`` the smallest over ten minutes (both 1 if
+    all is spent), and ``longest_s`` the longest time without a request to a host that was up and had work. ``newcomer``
+    is how many pages of the new site were fetched within ten minutes.
     """
 
     most: float
@@ -111,12 +111,12 @@ class Taken(NamedTuple):
 
 
 def origin(host: int) -> str:
-    """The host of a number."""
+    """Return the host with a number."""
     return f"https://h{host}.test"
 
 
 def site(host: int) -> Site:
-    """Pages of a few words look like a trap, which they are not."""
+    """Return a site. Pages of only a few words would look like a trap."""
     return Site(f"{origin(host)}/start", scope="host", overrule=("trap",))
 
 
@@ -154,7 +154,7 @@ def _taken(scene: Scene, drive: Drive) -> Taken:
 
 
 def _longest_s(scene: Scene, drive: Drive) -> float:
-    """For hosts that stay up, and until the last request of each."""
+    """Return the longest gap for hosts that stay up, until the last request of each."""
     longest_s = 0.0
     for host in range(scene.hosts):
         times = [asked.sent_s for asked in drive.asked_of(f"h{host}.test") if asked.purpose == "page"]
@@ -164,7 +164,7 @@ def _longest_s(scene: Scene, drive: Drive) -> float:
 
 
 def main() -> None:
-    """A row for each blow."""
+    """Print a row for each shock."""
     for name, scene in BLOWS.items():
         taken = struck(replace(scene, hosts=40, per_s=2.0))
         print(  # noqa: T201 - what it is for

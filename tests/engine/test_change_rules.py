@@ -1,4 +1,4 @@
-"""What counts as a change is the site's rule: it decides what is learned, and a new rule applies at once."""
+"""What counts as a change depends on the site's rule: it decides what is learned, and a new rule applies at once."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,12 +15,12 @@ MAIN = "<p>" + "The tide comes in twice a day and leaves the harbour dry when it
 
 
 def letters(now_s: float) -> str:
-    """Another word for each day."""
+    """Return a different word for each day."""
     return "".join(chr(ord("a") + int(digit)) for digit in str(int(now_s // DAY_S)))
 
 
 def html(body: str) -> Reply:
-    """A page with this body."""
+    """Return a page with this body."""
     return Reply(200, (("content-type", "text/html"),), f"<title>Tides</title><body>{body}</body>".encode())
 
 
@@ -35,14 +35,14 @@ WAYS: dict[str, Callable[[float], Reply]] = {
 
 
 def driven(change: ChangeRule) -> Drive:
-    """Some days of a crawl with a page for each way of changing."""
+    """Run a crawl for some days, with a page for each kind of change."""
     web = MemoryWeb({START: page(*(f"/p/{way}" for way in WAYS)), **{f"{A}/p/{way}": WAYS[way] for way in WAYS}})
     rules = rules_for(Site(START, change=change), recrawl=True, refresh="nutch")
     return Drive(web, rules).begin().run(4 * DAY_S)
 
 
 def found_changed(drive: Drive) -> set[str]:
-    """The ways in which a fetch after the first found a page changed; each was fetched more than once."""
+    """Return the kinds of changes that a refresh detected; each page was fetched more than once."""
     rows = {way: drive.pages()[f"{A}/p/{way}"] for way in WAYS}
     assert all(drive.asked_urls().count(f"{A}/p/{way}") > 1 for way in WAYS)
     return {way for way, row in rows.items() if row.changed_s > DAY_S / 2}

@@ -13,7 +13,7 @@ A, B, C = "https://a.test", "https://b.test", "https://c.test"
 
 
 def crawled(replies: Mapping[str, Served], *starts: str, **settings: object) -> Drive:
-    """A crawl of these replies to its end."""
+    """Crawl these replies to the end."""
     return Drive(MemoryWeb(dict(replies)), rules_for(*starts or (f"{A}/",), **settings)).begin().run()
 
 
@@ -21,7 +21,7 @@ def crawled(replies: Mapping[str, Served], *starts: str, **settings: object) -> 
 
 
 def test_every_page_that_links_lead_to_is_fetched_once() -> None:
-    """Links within the site are followed, each URL once, and what was read is stored."""
+    """Links within the site are followed, each URL once, and its content is stored."""
     web = {
         f"{A}/": page("/b", "c", "#top", f"{B}/away", title="Home"),
         f"{A}/b": page("/", "/c"),
@@ -51,7 +51,7 @@ def test_shallow_pages_mostly_come_before_deep_ones() -> None:
 
 
 def test_a_page_may_ask_that_its_links_are_not_followed() -> None:
-    """Robots meta tags and X-Robots-Tag with ``nofollow`` stop the crawl there; the page itself is stored."""
+    """With ``nofollow`` in a robots meta tag or X-Robots-Tag, links are not followed; the page itself is stored."""
     closed = Reply(200, (("content-type", "text/html"), ("x-robots-tag", "nofollow")), b'<a href="/hidden">x</a>')
     drive = crawled({f"{A}/": closed})
     assert (list(drive.pages()), drive.asked_urls()) == ([f"{A}/"], [f"{A}/"])
@@ -68,7 +68,7 @@ def test_the_page_limit_is_exact() -> None:
 
 
 def test_a_missing_page_makes_room_for_another() -> None:
-    """While responses are pending, no more is requested than could be needed; other responses are made up for."""
+    """No more is requested than could be needed with pending responses; failed requests are replaced."""
     drive = crawled({f"{A}/": page("/none", "/1", "/2", "/3"), f"{A}/1": page(), f"{A}/2": page()}, max_pages=2)
     assert drive.asked_urls() == [f"{A}/", f"{A}/none", f"{A}/1"]
 
@@ -83,7 +83,7 @@ def test_copies_that_differ_by_tracking_parameters_are_fetched_once() -> None:
 
 
 def test_a_failing_page_is_retried_and_then_given_up() -> None:
-    """A failing page uses up its attempts at growing intervals, and all others are still fetched."""
+    """A failing page is retried at growing intervals up to a limit, and all others are still fetched."""
     replies: dict[str, Served] = {f"{A}/": page("/bad", "/good"), f"{A}/bad": Reply(500), f"{A}/good": page()}
     drive = crawled(replies, max_attempts=4)
     assert drive.asked_urls().count(f"{A}/bad") == 4
@@ -100,7 +100,7 @@ def test_no_answer_is_tried_again(failure: Failure) -> None:
 
 @pytest.mark.parametrize("failure", [Failure.TOO_LARGE, Failure.PROTOCOL])
 def test_permanent_failures_are_not_retried_soon(failure: Failure) -> None:
-    """A page that is too large now will be too large in a minute."""
+    """A page that is too large now will still be too large in a minute."""
     assert crawled({f"{A}/": failure}).asked_urls() == [f"{A}/"]
 
 
@@ -125,7 +125,7 @@ def test_a_redirect_within_the_site_is_followed() -> None:
 
 
 def test_a_redirect_out_of_the_site_is_kept_and_not_followed() -> None:
-    """The scope applies to targets of redirects: the other host is not even looked up."""
+    """The scope applies to targets of redirects: the other host isn't even looked up."""
     drive = crawled({f"{A}/": moved(f"{B}/"), f"{B}/": page()})
     assert drive.pages()[f"{A}/"].location == f"{B}/"
     assert drive.looked_up == ["a.test"]
@@ -152,7 +152,7 @@ def test_a_chain_of_redirects_without_end_is_cut() -> None:
 
 
 def test_a_redirect_to_nowhere_is_just_a_page() -> None:
-    """A Location that isn't a web URL is not followed, and causes no error."""
+    """A Location that isn't a web URL isn't followed, and causes no error."""
     replies: dict[str, Served] = {f"{A}/": page("/1", "/2"), f"{A}/1": moved("mailto:x@y"), f"{A}/2": Reply(301)}
     assert crawled(replies).pages()[f"{A}/1"].status == 301
 
@@ -234,7 +234,7 @@ def test_a_resumed_crawl_rests_first(
     least_s: float,
     clean: bool,  # noqa: FBT001 - both kinds
 ) -> None:
-    """The earlier run may have just sent a request, so nothing is sent before the host's full delay."""
+    """The earlier run may have just sent a request, so the host's full delay passes before the next one."""
     site = Site(f"{A}/", delay_s=own_s)
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/robots.txt": robots(*lines)})
     earlier = Drive(web, rules_for(site, delay_s=2.0, max_pages=1)).begin().run()
@@ -245,7 +245,7 @@ def test_a_resumed_crawl_rests_first(
 
 
 def test_a_crawl_delay_that_was_just_read_is_kept_over_a_restart() -> None:
-    """Stopped between robots.txt and the first page: the next run knows the delay, and from when it counts."""
+    """If a run stops between robots.txt and the first page, the next one knows the delay and when it started."""
     web = MemoryWeb({f"{A}/": page(), f"{A}/robots.txt": robots("Crawl-delay: 500")})
     earlier = Drive(web, rules_for(f"{A}/")).begin()
     earlier.run(until=lambda: len(earlier.keeper.robots) == 1)

@@ -1,4 +1,7 @@
-"""If connections are the limit, ready hosts go by their best waiting URL; none is requested early, none starves."""
+"""If connections are limited, ready hosts are served by their best waiting URL.
+
+None is requested early, none starves.
+"""
 
 from collections import Counter
 from itertools import pairwise
@@ -16,7 +19,7 @@ TOOK_S, DELAY_S, CONNECTIONS, TAUGHT_S, SPAN_S = 1.0, 1.0, 2, 60.0, 240.0
 
 
 def crawl() -> list[Asked]:
-    """The requests after first fetches of two hosts gained much, and those of others nothing."""
+    """Return the requests after first fetches of two hosts gained much, and those of others gained nothing."""
     web = MemoryWeb()
     for number, host in enumerate(HOSTS):
         paths = [f"/{'good' if number < GOOD else 'poor'}/{page}" for page in range(400)]

@@ -1,7 +1,7 @@
-"""The naive crawler of the lecture, and each of its flaws as a test of ours.
+"""The naive crawler of a lecture, and each of its flaws as a test.
 
 The exercise shows a loop of a few lines (take the last URL of a list, fetch it, append its links) and asks for its
-flaws. Every answer is one test here.
+flaws. Each answer is a test here.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ def test_it_takes_the_first_url_first() -> None:
 
 
 def test_it_leaves_servers_in_peace() -> None:
-    """Flaw: requests follow each other as fast as answers come. Here a server rests after each answer."""
+    """Flaw: requests follow each other as fast as responses arrive. Here, a server gets a pause after each response."""
     web = MemoryWeb({f"{A}/": page(*(f"/{number}" for number in range(20)))})
     log = Drive(web, rules_for(f"{A}/", delay_s=1.5)).begin().run().log
     assert len(log) == 22
@@ -38,7 +38,7 @@ def test_it_fetches_and_obeys_robots_txt() -> None:
 
 
 def test_it_knows_one_page_under_its_many_spellings() -> None:
-    """Flaw: every spelling of a URL is another page. Here they are one."""
+    """Flaw: every spelling of a URL is another page. Here, they are one."""
     spellings = (
         "/p",
         "HTTPS://A.TEST/p",
@@ -79,7 +79,7 @@ class Calendar(MemoryWeb):
 
 
 def test_a_trap_without_end_ends() -> None:
-    """Flaw: a site that invents links keeps it forever. Here they are recognized as endless, well before the limit."""
+    """Flaw: a site that invents links keeps it busy forever. Here, they are recognized well before the limit."""
     drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=1000)).begin().run()
     assert 10 < len(drive.pages()) < 100
     assert min(Counter(asked.host for asked in drive.log).values()) > 10

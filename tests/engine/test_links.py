@@ -30,7 +30,7 @@ hrefs = st.builds(lambda beginning, end: beginning + end, st.sampled_from(BEGINN
 
 
 def followed(href: str, base: str) -> str | None:
-    """One link the long way."""
+    """Resolve one link without the cache."""
     url = resolve(href, base)
     site = SITES.find_site(url) if url is not None else None
     return normalize(url, site) if site is not None and url is not None else None

@@ -1,4 +1,4 @@
-"""Outages during a crawl: whatever fails at a site, its name or its certificate, every page is fetched."""
+"""Outages during a crawl: if a site, its name or its certificate fails, every page is still fetched."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,17 +18,17 @@ PAGES = 60
 
 
 def failing(fine: Served, broken: Served, from_s: float, for_s: float) -> Server:
-    """Fine but for a time."""
+    """Return a reply that fails for a time."""
     return lambda now_s: broken if START_S + from_s <= now_s < START_S + from_s + for_s else fine
 
 
 def named_after(at_s: float, failure: Failure) -> Named | Callable[[float], Named]:
-    """A name that cannot be looked up before a time."""
+    """Return a name that cannot be looked up before a time."""
     return lambda now_s: failure if now_s < at_s else ("93.184.216.34",)
 
 
 def outage(broken: Served, for_s: float) -> MemoryWeb:
-    """A chain of pages, robots.txt included, that breaks down half a minute after the crawl began."""
+    """Return a chain of pages, including robots.txt, that breaks down half a minute after the crawl began."""
     paths = ["/", *(f"/{number}" for number in range(1, PAGES))]
     links = [(path, (f"{A}{after}",)) for path, after in zip(paths, [*paths[1:], "/"], strict=True)]
     replies = {f"{A}{path}": failing(page(*named, title=path), broken, 30.0, for_s) for path, named in links}
@@ -88,7 +88,7 @@ def test_permanent_failures_are_retried_at_growing_intervals_for_weeks() -> None
 
 
 def test_a_crawl_rests_when_all_that_is_left_waits_for_hours() -> None:
-    """The crawl ends, knows how many URLs are retried and when, and a later run retries them."""
+    """The crawl ends and says how many URLs will be retried, and when; a later run retries them."""
     web = MemoryWeb({f"{A}/": page(f"{A}/1"), f"{A}/1": failing(page(), Failure.TOO_LARGE, 0.0, HOUR_S)})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert drive.keeper.get_ending(drive.now_s, 300.0) == "done"
@@ -129,7 +129,7 @@ def test_a_restarted_crawl_uses_its_overrides_at_once() -> None:
 
 
 def test_pages_disallowed_later_are_dropped_until_they_are_allowed() -> None:
-    """A stored page leaves at its next round; when the file is read again and allows it, it is fetched."""
+    """A stored page is dropped at its next fetch; when the file allows it again, it is fetched."""
     disallowed = robots("Disallow: /b")
     web = MemoryWeb({f"{A}/": page(f"{A}/a", f"{A}/b"), f"{A}/a": page(), f"{A}/b": page()})
     web.replies[f"{A}/robots.txt"] = failing(robots(), disallowed, DAY_S, 9 * DAY_S)
@@ -164,7 +164,7 @@ def test_a_failing_port_does_not_starve_the_other_port() -> None:
 
 
 def test_a_command_does_not_lengthen_the_pause_of_a_name() -> None:
-    """Changed rules have every name looked up at once; if one still does not exist, its first pause begins again."""
+    """Changed rules cause a lookup of every name; if one still does not exist, its first pause starts again."""
     rules = rules_for(f"{A}/", "http://b.test/")
     drive = Drive(MemoryWeb({f"{A}/": page()}, {"b.test": Failure.NAME}), rules, patient=True).begin()
     for number in range(4):

@@ -1,4 +1,4 @@
-"""Refetched pages: when, how they are requested, and what is stored when nothing changed."""
+"""Refreshed pages: when, how they are requested, and what is stored if nothing changed."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,17 +27,17 @@ def crawled(replies: dict[str, Served | Server], for_s: float, start: str = STAR
 
 
 def times_of(drive: Drive, url: str) -> list[float]:
-    """When a URL was requested."""
+    """Return when a URL was requested."""
     return [asked.sent_s for asked in drive.log if asked.url == url]
 
 
 def conditional(reply: Reply, etag: str) -> Reply:
-    """The same reply with a validator."""
+    """Return the same reply with a validator."""
     return Reply(reply.status, (*reply.headers, ("etag", etag)), reply.body)
 
 
 def since(first: Served, then_s: float, then: Served) -> Callable[[float], Served]:
-    """One reply, and from a time on another."""
+    """Return one reply, and from a time on another one."""
     return lambda now_s: then if now_s >= then_s else first
 
 
@@ -77,7 +77,7 @@ def test_productive_sources_are_fetched_more_often() -> None:
 
 
 def in_letters(now_s: float) -> str:
-    """A time as a word: numbers alone would be no change that counts."""
+    """Return a time as a word, because numbers alone would not count as a change."""
     return "".join(chr(ord("a") + int(digit)) for digit in str(int(now_s)))
 
 
@@ -95,7 +95,7 @@ def test_unchanged_pages_are_fetched_less_and_less() -> None:
 
 
 def test_refetches_are_conditional_and_a_304_keeps_the_stored_page() -> None:
-    """The validators of the last response are sent; after a 304, title, links, digest and location stay."""
+    """The last response's validators are sent; after a 304, title, links, digest and location stay."""
     first = conditional(page("/q", title="Known"), '"1"')
     drive = crawled({f"{A}/p": since(first, 2000.0, Reply(304))}, 7 * DAY_S)
     asked = [each for each in drive.log if each.url == f"{A}/p"]
@@ -119,7 +119,7 @@ def test_the_same_body_keeps_the_place_of_its_first_copy() -> None:
 
 
 def test_a_changed_body_replaces_the_stored_page() -> None:
-    """A changed page has its new title, links and place."""
+    """A changed page has its new title, links and location."""
     replies: dict[str, Served | Server] = {f"{A}/p": since(page("/old", title="old"), 2000.0, page("/q", title="new"))}
     first = crawled(replies, 600.0).pages()[f"{A}/p"]
     drive = crawled(replies, 4 * DAY_S)
@@ -131,7 +131,7 @@ def test_a_changed_body_replaces_the_stored_page() -> None:
 
 @pytest.mark.parametrize("reply", [Reply(404), Reply(410), moved("/elsewhere")])
 def test_repeated_errors_and_redirects_count_as_unchanged(reply: Reply) -> None:
-    """A repeated status and target lengthen the interval: a dead link isn't requested every day."""
+    """A repeated status and target lengthen the interval: a dead link isn't requested daily."""
     times = times_of(crawled({f"{A}/p": reply}, 50 * DAY_S), f"{A}/p")
     gaps = [after - before for before, after in pairwise(times)]
     assert 2 <= len(gaps) <= 7
@@ -163,7 +163,7 @@ def test_a_page_disallowed_for_a_while_is_fetched_again() -> None:
 
 @pytest.mark.parametrize("before", [robots("Disallow: /other"), Reply(404)])
 def test_a_page_leaves_when_robots_txt_is_read_again(before: Reply) -> None:
-    """It leaves long before it is due, and returns as soon as the file allows it; other pages and ports stay."""
+    """It is removed long before it is due, and returns as soon as the file allows it; other pages and ports stay."""
     web = MemoryWeb({START: page("/p", "/q", "http://a.test/p"), f"{A}/p": page(), f"{A}/q": page()})
     web.replies |= {"http://a.test/p": page(), "http://a.test/robots.txt": robots(), f"{A}/robots.txt": before}
     drive = Drive(web, rules_for(START, recrawl=True), schedule=SCHEDULE).begin().run(3600.0)
@@ -178,7 +178,7 @@ def test_a_page_leaves_when_robots_txt_is_read_again(before: Reply) -> None:
 
 
 def test_a_site_that_ignores_robots_txt_keeps_its_pages() -> None:
-    """A page leaves the index if its owner's directive says so."""
+    """A page is only removed if its owner's directive says so."""
     web = MemoryWeb({START: page("/p"), f"{A}/p": page(), f"{A}/robots.txt": robots()})
     site = Site(START, ignore_robots=True)
     drive = Drive(web, rules_for(site, recrawl=True), schedule=SCHEDULE).begin().run(3600.0)
@@ -207,7 +207,7 @@ def test_a_page_without_a_stored_body_is_fetched_unconditionally() -> None:
 
 
 def test_what_was_due_when_a_run_ended_is_due_in_the_next() -> None:
-    """A page that became due while nothing was running is fetched in its turn once something is."""
+    """A page that became due while nothing was running is fetched in order in the next run."""
     web = MemoryWeb({START: page("/p"), f"{A}/p": since(page(title="old"), 5000.0, page(title="new"))})
     earlier = Drive(web, rules_for(START, recrawl=True), schedule=SCHEDULE).begin().run(HOUR_S)
     later = Drive(web, earlier.rules, schedule=SCHEDULE, db=earlier.db, start_s=earlier.now_s + 4 * DAY_S)
@@ -215,7 +215,7 @@ def test_what_was_due_when_a_run_ended_is_due_in_the_next() -> None:
 
 
 def test_a_feed_that_has_not_changed_is_a_list_all_the_same() -> None:
-    """After an idle crawl, one poll without news is enough to judge a source; it isn't polled again and again."""
+    """After an idle crawl, one poll without news is enough; the feed isn't polled again and again."""
     feed = Reply(200, (("content-type", "application/rss+xml"),), b"<rss><channel><title>t</title></channel></rss>")
     web = MemoryWeb({START: page("/feed", "/p"), f"{A}/p": page(), f"{A}/feed": conditional(feed, '"one"')})
     once = Drive(web, rules_for(START, recrawl=False), schedule=SCHEDULE).begin().run()

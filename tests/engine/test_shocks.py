@@ -1,4 +1,4 @@
-"""Shocks to a crawl under a budget: no minute exceeds it, and all of it is spent."""
+"""Shocks to a crawl with a budget: no minute exceeds it, and all of it is spent."""
 
 from dataclasses import replace
 
@@ -15,9 +15,9 @@ ONE = 1 / 15
 
 @pytest.mark.parametrize("name", BLOWS if PROVE else NAMES)
 def test_a_blow_is_taken_within_three_minutes(name: str) -> None:
-    """Then no minute has more than 102% of its budget, a request aside; ten have 98%; and everyone has turns.
+    """After that, no minute has more than 102% of its budget plus a request, and ten minutes have at least 98%.
 
-    The same at a larger budget and with the policy that runs live is printed by ``shocks``.
+    Every host gets its turn. For a larger budget and the live policy, run ``shocks``.
     """
     taken = struck(replace(BLOWS[name], hosts=10, per_s=0.5), refresh="uniform")
     assert taken.most <= 1.02 + ONE
@@ -27,9 +27,9 @@ def test_a_blow_is_taken_within_three_minutes(name: str) -> None:
 
 
 def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
-    """If budget is left, hosts with such work are requested as often as politeness allows, and others are not.
+    """If budget is left, such hosts are requested as often as politeness allows, and others are not.
 
-    A tenth of the budget goes to those whose work is not worth it, so that they can prove otherwise.
+    A tenth of the budget goes to hosts that are not worth the price, so that they can prove otherwise.
     """
     waited = weighed({"good": 2, "poor": 3}, per_s=4.0)
     assert waited.worths["good"] > waited.price
@@ -39,9 +39,9 @@ def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
 
 
 def test_no_page_worth_the_price_waits_behind_pages_that_are_not() -> None:
-    """A host with both, poor ones found first, is requested for good ones as often as a good host is.
+    """A host with good pages behind poor ones gets as many requests for good ones as a good host.
 
-    A small share of its requests is for poor ones, so that these can prove otherwise.
+    A small share of its requests is for poor pages, so that these can prove otherwise.
     """
     waited = weighed({"good": 1, "poor": 1, "both": 1}, per_s=1.0, pages=900)
     assert waited.worths["good"] > waited.price > waited.worths["poor"]

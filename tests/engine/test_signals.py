@@ -20,18 +20,18 @@ HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 def stamped(at_s: float) -> str:
-    """A time as sitemaps and feeds write it."""
+    """Return a time in the format of sitemaps and feeds."""
     return datetime.fromtimestamp(at_s, UTC).isoformat()
 
 
 def site_map(dates: dict[str, float]) -> Reply:
-    """A sitemap that names these pages, each with the date of its last change."""
+    """Return a sitemap that lists these pages, each with the date of its last change."""
     urls = "".join(f"<url><loc>{A}{path}</loc><lastmod>{stamped(at_s)}</lastmod></url>" for path, at_s in dates.items())
     return Reply(200, (("content-type", "application/xml"),), f"<urlset>{urls}</urlset>".encode())
 
 
 def feed(dates: dict[str, float]) -> Reply:
-    """The same as a feed."""
+    """Return the same as a feed."""
     entries = "".join(
         f'<entry><link href="{A}{path}"/><updated>{stamped(at_s)}</updated></entry>' for path, at_s in dates.items()
     )
@@ -40,7 +40,7 @@ def feed(dates: dict[str, float]) -> Reply:
 
 
 def news(dates: dict[str, float]) -> Reply:
-    """A news sitemap, with dates of publication only."""
+    """Return a news sitemap, with only publication dates."""
     urls = "".join(
         f"<url><loc>{A}{path}</loc><n:news><n:publication_date>{stamped(at_s)}</n:publication_date></n:news></url>"
         for path, at_s in dates.items()
@@ -50,14 +50,14 @@ def news(dates: dict[str, float]) -> Reply:
 
 
 def begun(replies: dict[str, Served | Server], **settings: object) -> Drive:
-    """A crawl that looks at its sources each hour."""
+    """Start a crawl that polls its sources every hour."""
     web = MemoryWeb({f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml"), **replies})
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=HOUR_S))
     return Drive(web, rules_for(START, recrawl=True, **settings), schedule=schedule).begin()
 
 
 def look_of(drive: Drive, path: str) -> KnownPage:
-    """A page as the policy looks at it."""
+    """Return a page as the policy sees it."""
     (look,) = drive.book.get_known_pages([drive.pages()[f"{A}{path}"].id])
     return look
 
@@ -82,7 +82,7 @@ def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, floa
 
 @pytest.mark.parametrize("write", [site_map, feed, news])
 def test_a_page_with_a_new_date_is_fetched_sooner(write: Callable[[dict[str, float]], Reply]) -> None:
-    """In idle time lists are read daily, and a page that one reports as changed no longer waits like the others."""
+    """In idle time, lists are polled daily, and a page that one reports as changed is fetched sooner than others."""
     changed_s = 7.2 * DAY_S
 
     def told(now_s: float) -> Reply:
@@ -97,7 +97,7 @@ def test_a_page_with_a_new_date_is_fetched_sooner(write: Callable[[dict[str, flo
 
 
 def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
-    """A date weeks ahead is ignored, as is any for a URL that was never fetched; slightly ahead means now."""
+    """A date weeks ahead is ignored, as is the date of a URL never fetched; slightly ahead means now."""
     drive = begun({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
     id_, now_s = look_of(drive, "/p").page.id, drive.now_s
     far, unknown = ChangeSignal(id_, now_s + 30 * DAY_S, "ping"), ChangeSignal(10**6, now_s, "ping")

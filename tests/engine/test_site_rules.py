@@ -1,4 +1,4 @@
-"""The operator's settings of a single site: its hours, its bandwidth, its robots.txt, its addresses."""
+"""The operator's settings of a single site: hours, bandwidth, robots.txt and addresses."""
 
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
 
@@ -9,14 +9,14 @@ HOUR_S = 3600.0
 
 
 def ran(web: MemoryWeb, *sites: Site | str, **settings: object) -> Drive:
-    """A crawl of these sites, to its end."""
+    """Crawl these sites to the end."""
     drive = Drive(web, rules_for(*sites, **settings)).begin()
     drive.run()
     return drive
 
 
 def test_a_site_is_asked_within_its_hours_only() -> None:
-    """Whenever the site is added, no request is sent outside its hours; other sites continue."""
+    """No request is sent outside a site's hours, whenever the site is added; other sites continue."""
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/1": page(), f"{B}/": page()})
     begun = Drive(web, rules_for()).now_s
     hour = int(begun % 86_400 // HOUR_S)
@@ -29,7 +29,7 @@ def test_a_site_is_asked_within_its_hours_only() -> None:
 
 
 def test_the_bandwidth_of_a_site_is_taken_thinly() -> None:
-    """After 10 000 bytes at a limit of 1 000 bytes a second, nothing is requested for ten seconds."""
+    """After 10,000 bytes at a limit of 1,000 bytes per second, nothing is requested for ten seconds."""
     large = Reply(200, (("content-type", "text/html"),), b'<a href="/1">' + b" " * 10_000)
     web = MemoryWeb({f"{A}/": large, f"{A}/1": page()})
     drive = ran(web, Site(f"{A}/", bytes_per_s=1000.0), delay_s=1.0)
@@ -46,7 +46,7 @@ def test_robots_txt_of_ones_own_site_may_be_ignored() -> None:
 
 
 def test_a_site_may_lie_at_a_private_address_where_it_says_so() -> None:
-    """Permission for one site doesn't extend to another."""
+    """Permission for one site doesn't extend to others."""
     web = MemoryWeb({f"{A}/": page(), f"{B}/": page()})
     web.names |= {"a.test": ("10.0.0.1",), "b.test": ("10.0.0.2",)}
     drive = ran(web, Site(f"{A}/", allow_private=True), f"{B}/")

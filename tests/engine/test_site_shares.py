@@ -1,4 +1,4 @@
-"""The fetch budget in a crawl: how much is fetched, who gets it, and what a waiting host shows."""
+"""The fetch budget in a crawl: how much is fetched, which site gets it, and what a waiting host shows."""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,7 +14,7 @@ MINUTE_S = 60.0
 
 
 def wide_web(*origins: str, pages: int) -> MemoryWeb:
-    """Sites of one home page that links to all the others."""
+    """Return sites with a home page that links to all other pages."""
     paths = [f"/{number}" for number in range(pages)]
     web = MemoryWeb({f"{origin}{path}": page() for origin in origins for path in paths})
     web.replies |= {f"{origin}/": page(*paths) for origin in origins}
@@ -22,19 +22,19 @@ def wide_web(*origins: str, pages: int) -> MemoryWeb:
 
 
 def begun(web: MemoryWeb, *sites: Site, per_s: float, **settings: object) -> Drive:
-    """A crawl under a budget, in which politeness hardly counts."""
+    """Start a crawl with a budget, in which politeness hardly matters."""
     sites = tuple(replace(site, overrule=("trap",)) for site in sites)  # empty pages with numbers look like one
     quick: dict[str, object] = {"delay_s": 0.01, "address_delay_s": 0.0, "lease_span_s": 1.0, "ahead_s": 1.0}
     return Drive(web, rules_for(*sites, budget_per_s=per_s, **{**quick, **settings})).begin()
 
 
 def most_in(times: list[float], span_s: float) -> int:
-    """The largest number of moments within any span of that length."""
+    """Return the largest number of moments within any span of this length."""
     return max(sum(start_s <= time_s < start_s + span_s for time_s in times) for start_s in times)
 
 
 def page_times(drive: Drive, host: str | None = None) -> list[float]:
-    """When pages were requested."""
+    """Return when pages were requested."""
     return [asked.sent_s for asked in drive.log if asked.purpose == "page" and host in {None, asked.host}]
 
 
@@ -50,7 +50,7 @@ def test_no_minute_has_more_pages_than_the_budget() -> None:
 
 
 def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest() -> None:
-    """A site with a tenth of the budget gets that and the other one the rest; later it gets everything."""
+    """A site with a tenth of the budget gets that, and the other one the rest; later, it gets everything."""
     web = wide_web(A, B, pages=220)
     web.replies |= {f"{B}/{number}": Reply(404) for number in range(120, 220)}
     drive = begun(web, Site(f"{A}/", share=0.1), Site(f"{B}/"), per_s=2.0)
@@ -66,7 +66,7 @@ def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest()
 
 
 def test_everybody_has_a_turn() -> None:
-    """If thirty hosts want one page per second, each gets its part, whichever was first and whatever it has."""
+    """If thirty hosts share one page per second, each gets its part, in any order and with any pages."""
     origins = [f"https://h{number}.test" for number in range(30)]
     drive = begun(wide_web(*origins, pages=20), *(Site(f"{origin}/") for origin in origins), per_s=1.0)
     drive.run(for_s=3 * MINUTE_S)
@@ -89,7 +89,7 @@ def test_a_host_says_that_it_waits_for_the_budget() -> None:
 
 
 def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
-    """A requested fetch is sent at once, and the others wait slightly longer."""
+    """A requested fetch is sent immediately, and the others wait slightly longer."""
     web = wide_web(A, pages=50)
     drive = begun(web, Site(f"{A}/"), per_s=1 / 600.0).run(for_s=30.0)
     before = len(drive.asked_urls())
@@ -100,7 +100,7 @@ def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
 
 
 def test_robots_txt_does_not_wait_for_the_budget() -> None:
-    """All hosts get theirs at once, whatever pages are left."""
+    """All hosts' files are requested immediately, whatever pages are left."""
     origins = [f"https://h{number}.test" for number in range(10)]
     web = wide_web(*origins, pages=3)
     web.replies |= {f"{origin}/robots.txt": robots("Disallow: /2") for origin in origins}
@@ -125,7 +125,7 @@ def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> No
 
 
 def test_rules_that_change_let_nobody_wait_for_ever() -> None:
-    """New rules apply to waiting hosts too; without a budget none waits for it."""
+    """New rules apply to waiting hosts as well; without a budget, none waits for it."""
     drive = begun(wide_web(A, B, pages=30), Site(f"{A}/"), Site(f"{B}/"), per_s=0.01).run(for_s=30.0)
     drive.rule(replace(drive.rules, budget_per_s=0.02))
     drive.run(for_s=30.0)

@@ -28,9 +28,9 @@ KINDS: Mapping[str, tuple[str, ...]] = {"good": ("good",), "poor": ("poor",), "b
 
 
 class Waited(NamedTuple):
-    """For a kind of hosts: the longest time without a request, pages per second, and their gain.
+    """For one kind of host: the longest time without a request, pages per second, and their gain.
 
-    ``price`` is what a fetch had to be worth at the end, ``worths`` what first fetches of the sections were worth.
+    ``price`` is what a fetch had to be worth at the end, and ``worths`` what first fetches of the sections were worth.
     """
 
     longest_s: Mapping[str, float]
@@ -41,7 +41,7 @@ class Waited(NamedTuple):
 
 
 def weighed(hosts: Mapping[str, int], per_s: float, price: float = 700.0, pages: int = 1_800) -> Waited:
-    """Feed history, set a price, run, and evaluate the last six minutes; ``hosts`` gives the number of each kind."""
+    """Load history, set a price, run, and evaluate the last six minutes; ``hosts`` gives the number of each kind."""
     kinds = [kind for kind, count in hosts.items() for _ in range(count)]
     web = _web(kinds, pages)
     sites = [site(host) for host in range(len(kinds))]
@@ -66,7 +66,7 @@ def _web(kinds: list[str], pages: int) -> MemoryWeb:
 
 
 def _teach(drive: Drive) -> None:
-    """Changes bring a little, first fetches of the good section much, those of the poor one nothing."""
+    """Teach that changes gain a little, first fetches of the good section much, and those of the poor one nothing."""
     drive._report()
     rows = [(url.split("/")[3], row) for url, row in drive.pages().items() if not url.endswith("/start")]
     drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for _, row in rows[:40]], drive.now_s)
@@ -92,7 +92,7 @@ def _waited(drive: Drive, kinds: list[str]) -> Waited:
 
 
 def main() -> None:
-    """A row for each case."""
+    """Print a row for each case."""
     cases: dict[str, tuple[dict[str, int], float]] = {
         "more work than budget": ({"good": 6, "poor": 6}, 2.0),
         "more budget than work": ({"good": 2, "poor": 6}, 5.0),

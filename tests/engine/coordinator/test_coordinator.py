@@ -1,4 +1,4 @@
-"""The coordinator under change: fetchers die, sites come and go, someone wants a page at once."""
+"""The coordinator during changes: fetchers are killed, sites are added and removed, fetches are requested."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -65,7 +65,7 @@ def test_an_address_waits_after_its_fetcher_died() -> None:
 
 
 def test_an_address_waits_after_requests_of_an_earlier_run() -> None:
-    """A host that is new in this run may be at an address that the last run just used."""
+    """A host that is new in this run may have an address that the previous run just used."""
     earlier = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0)).begin().run()
     later = earlier.after(clean=True, sites=(Site(f"{A}/"), Site(f"{B}/"))).run()
     assert later.asked_of("b.test")[0].sent_s >= earlier.log[-1].ended_s + 5.0
@@ -250,7 +250,7 @@ def test_waiting_urls_are_fetched_once_their_host_resolves() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
 def test_a_requested_url_of_a_name_that_does_not_exist_fails_at_once(failure: Failure) -> None:
-    """It is looked up again because someone waits for it; the host's other URLs keep waiting."""
+    """Its name is looked up again, because the fetch was requested; the host's other URLs keep waiting."""
     web = MemoryWeb({}, {"b.test": failure})
     drive = Drive(web, rules_for(f"{B}/")).begin().run(for_s=100.0)
     drive.keeper.request_urls([f"{B}/now"], drive.now_s)

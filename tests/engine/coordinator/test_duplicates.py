@@ -1,4 +1,4 @@
-"""Copies during a crawl: grouped, one represents all, and spellings without new content are learned."""
+"""Copies during a crawl: they are grouped, one represents them, and irrelevant parameters are learned."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, robots, rules_for
@@ -28,7 +28,7 @@ def chosen(drive: Drive, url: str) -> tuple[str, str, int]:
 
 
 def spelled_shop() -> MemoryWeb:
-    """Return items that link to the next two, each time with an irrelevant parameter."""
+    """Return items that each link to the next two, every time with an irrelevant parameter."""
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 50), *(f"/item/{n}?from=home" for n in range(3)))})
     for number in range(ITEMS):
         links = [f"/item/{(number + step) % ITEMS}?from={number}" for step in (1, 2)]
@@ -80,7 +80,7 @@ def test_another_copy_becomes_canonical_when_the_first_is_gone(answer: Reply) ->
 
 
 def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> None:
-    """A page with one changed word is still a copy; one with another text isn't."""
+    """A page with one changed word is still a copy; one with a different text isn't."""
     words = text_of("long", 300).split()
     words[100] = "exchanged"
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/one", "/two", "/three")})
@@ -142,7 +142,7 @@ def test_an_operator_can_overrule_learned_copies() -> None:
 def test_a_mirror_is_learned() -> None:
     """A second host of the same domain with the same pages is requested a few times, and then no more.
 
-    Traps are overruled here: on their own they would have held the mirror back before anything was learned.
+    Traps are overruled here: they would hold the mirror back before it was learned.
     """
     first, second = "https://www.shop.test", "https://mirror.shop.test"
     web = MemoryWeb({f"{host}/": text_page(text_of("home", 300), "/item/0") for host in (first, second)})
@@ -171,7 +171,7 @@ def test_a_rule_is_dropped_when_a_check_fails() -> None:
 
 
 def test_learned_rules_survive_a_restart() -> None:
-    """Lessons are stored as text: a coordinator that loads them applies the same rules."""
+    """Rules are stored as text: a coordinator that loads them applies the same rules."""
     before = crawled(spelled_shop())
     after = DuplicateDetector(
         BandTable(None, before.urls.secret), before.book, before.urls, before.keeper.copies.lessons.to_json()
@@ -197,7 +197,7 @@ def test_a_group_survives_the_loss_of_its_first_page() -> None:
 
 
 def test_framesets_that_differ_in_their_query_only_are_one_page() -> None:
-    """Old Javadoc lists every page a second time as a query of one frameset; after a few, the rest count as copies."""
+    """Old Javadoc lists every page again as a query of one frameset; after a few, the rest count as copies."""
     pages = [f"/api/org/Class{number}.html" for number in range(150)]
     frames = [f"/api/index.html?{path.removeprefix('/api/')}" for path in pages]
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *pages)})
@@ -279,7 +279,7 @@ def test_the_other_spelling_is_fetched_when_the_first_is_gone() -> None:
 
 
 def _ending_web(bare: list[str], ended: list[str]) -> MemoryWeb:
-    """A site whose pages have a URL with and one without an ending, linked in turn first by either."""
+    """Return a site whose pages have two URLs, with and without an ending, linked in varying order."""
     links = [path for at, pair in enumerate(zip(bare, ended, strict=True)) for path in pair[:: 1 if at % 2 else -1]]
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *links)})
     web.replies |= {

@@ -1,4 +1,4 @@
-"""Which URLs are new on the web: first links on known pages, after the first crawl, and nothing else."""
+"""Which URLs are new on the web: those first linked from known pages after the first crawl, and no others."""
 
 from dataclasses import replace
 from email.utils import formatdate
@@ -19,12 +19,12 @@ LATER_S = 1000.0 + HOUR_S
 
 
 def since(first: Served, then: Served, then_s: float = LATER_S) -> Server:
-    """Return one reply at first, and another from a time on."""
+    """Return one reply at first, and another one from a time on."""
     return lambda now_s: then if now_s >= then_s else first
 
 
 def crawled(replies: dict[str, Served | Server], for_s: float = 1.5 * HOUR_S, site: Site | None = None) -> Drive:
-    """A crawl without a budget that polls each list at most three times an hour, and about one of a host in an hour."""
+    """Run a crawl without a budget that polls each list at most three times an hour."""
     rules = rules_for(site or f"{A}/", recrawl=True, refresh="nutch")
     return Drive(MemoryWeb(replies), rules, schedule=SCHEDULE).begin().run(for_s)
 
@@ -158,7 +158,7 @@ def test_an_endless_first_crawl_counts_as_over_after_a_week() -> None:
 
 
 def test_new_pages_are_fetched_before_others_that_wait_for_the_budget() -> None:
-    """A new page is fetched at the next opportunity, although better ones have been waiting."""
+    """A new page is fetched at the next opportunity, even if better ones have been waiting."""
     old = [f"/p/{letter}" for letter in "abcdefghijklmnopqrst"]
     busy: dict[str, Served | Server] = {f"{A}{path}": lambda now_s: page(title=f"{now_s:.0f}") for path in old}
     rules = rules_for(f"{A}/", recrawl=True, refresh="nutch")

@@ -54,7 +54,7 @@ def test_a_page_loads_from_its_own_origin_by_its_robots_txt() -> None:
     "url", ["http://127.0.0.1/", "http://169.254.169.254/latest", "http://[::1]/", "http://10.0.0.1/"]
 )
 def test_private_addresses_are_refused(url: str) -> None:
-    """Even where the operator allows the host by name, the address guard holds."""
+    """Even if the operator allows the host by name, private addresses are refused."""
     host = url.split("/")[2]
     drive = crawl(site=Site(f"{A}/", render_from=(host,)))
     drive.web.names[host] = (host.strip("[]"),)
@@ -75,7 +75,7 @@ def test_an_allowed_host_is_requested_after_its_robots_txt() -> None:
 
 
 def test_parts_keep_the_pauses_of_their_host() -> None:
-    """Pages and parts of one host leave one after another, a pause apart."""
+    """Pages and parts of one host are requested one after another, with the delay in between."""
     drive = crawl()
     ask(drive, *[f"{A}/data.json?{number}" for number in range(4)])
     times = [asked.sent_s for asked in drive.asked_of("a.test")]
@@ -98,12 +98,12 @@ class NoOutbox:
     """An outbox for a shard that sends nothing."""
 
     def put_links(self, links: Mapping[int, Sequence[ForeignLinks]]) -> None:
-        """Nothing is to be sent."""
+        """Send nothing."""
         raise AssertionError(links)
 
 
 def test_in_a_cluster_a_page_loads_from_hosts_of_its_shard_in_their_turn() -> None:
-    """What is on a host of another shard is refused; what is on its own waits until the address may be requested."""
+    """Requests to hosts in other shards are refused; those in its own wait until the address may be requested."""
     drive = crawl(site=Site(f"{A}/", render_from=("cdn.test",)))
     first, second = sorted(partition_of(host) for host in ("a.test", "cdn.test"))
     shards = ShardMap((0, second), (0, 1))

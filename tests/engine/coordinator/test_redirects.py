@@ -30,7 +30,7 @@ def cookies_sent(drive: Drive) -> list[tuple[str, str]]:
 
 
 def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_read() -> None:
-    """The cookie is sent back only for this redirect chain, and the target is stored."""
+    """The cookie is only sent back in this redirect chain, and the target is stored."""
     replies: dict[str, Served | Server] = {
         START: page("/wall", "/other"),
         WALL: wall("/wall?PHPSESSID=1", passes_after=1),
@@ -42,7 +42,7 @@ def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_read() -> None:
 
 
 def test_a_page_that_checks_the_cookie_leads_back() -> None:
-    """A chain over another page of the host keeps the cookies of all its redirects."""
+    """A chain through another page of the host keeps the cookies of all its redirects."""
     check = f"{START}check"
     replies: dict[str, Served | Server] = {
         START: page("/wall"),
@@ -55,7 +55,7 @@ def test_a_page_that_checks_the_cookie_leads_back() -> None:
 
 
 def test_an_endless_cookie_wall_is_reported() -> None:
-    """It is given up soon, and the reason says so; without a cookie it counts as a redirect loop."""
+    """It is given up soon, with a reason; without a cookie, it counts as a redirect loop."""
     replies: dict[str, Served | Server] = {
         START: page("/wall", "/more", "/circle"),
         WALL: wall("/wall", passes_after=99, cookie="a=1"),

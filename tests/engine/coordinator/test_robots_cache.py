@@ -1,4 +1,4 @@
-"""robots.txt before everything: when it is requested, what waits for it, and that no redirect can stop a crawl."""
+"""robots.txt comes first: when it is requested, what waits for it, and that no redirect can stop a crawl."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
@@ -24,7 +24,7 @@ def test_robots_txt_is_fetched_first_and_once() -> None:
 
 
 def test_http_and_https_have_their_own_robots_txt() -> None:
-    """The file applies to scheme, host and port; each is requested before its own pages."""
+    """The file applies to scheme, host and port; each is requested before the pages that it applies to."""
     drive = driven({f"{A}/": page("http://a.test/plain"), "http://a.test/robots.txt": robots("Disallow: /")})
     assert drive.asked_urls("robots") == [f"{A}/robots.txt", "http://a.test/robots.txt"]
     assert list(drive.refused()) == ["http://a.test/plain"]
@@ -102,7 +102,7 @@ def test_a_file_that_did_not_change_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize("lines", [(), ("Crawl-delay: 5000",)])
 def test_a_rest_longer_than_the_lifetime_of_robots_txt_still_lets_pages_through(lines: tuple[str, ...]) -> None:
-    """If the file were stale after every delay, it would be requested again and again and never a page."""
+    """If the file expired during every delay, it would be requested again and again, but never a page."""
     brief = Reply(200, (("cache-control", "max-age=60"),), robots(*lines).body)
     drive = driven({f"{A}/robots.txt": brief, f"{A}/": page("/1", "/2")}, delay_s=2000.0)
     assert drive.asked_urls() == [f"{A}/", f"{A}/1", f"{A}/2"]
@@ -148,7 +148,7 @@ def test_a_loop_counts_as_no_file(target: str) -> None:
 
 
 def test_two_hosts_that_send_each_other_are_both_crawled() -> None:
-    """Each one's robots.txt redirects to the other: neither waits forever."""
+    """Each host's robots.txt redirects to the other: neither waits forever."""
     replies: dict[str, Served] = {f"{A}/robots.txt": moved(f"{B}/a.txt"), f"{B}/robots.txt": moved(f"{A}/b.txt")}
     replies |= {f"{B}/a.txt": FORBIDS, f"{A}/b.txt": FORBIDS}
     replies |= {f"{host}/": page("/secret", "/open") for host in (A, B)}
@@ -171,7 +171,7 @@ def test_a_ring_of_hosts_at_one_address_is_crawled() -> None:
 
 
 def test_a_host_that_many_others_send_to_serves_them_all() -> None:
-    """One file for many hosts, at a host whose own robots.txt is elsewhere, too."""
+    """Many hosts share one file, on a host whose own robots.txt is elsewhere, too."""
     names = [f"https://h{number}.test" for number in range(9)]
     replies: dict[str, Served] = {f"{name}/robots.txt": moved(f"{A}/shared.txt") for name in names}
     replies |= {f"{name}/": page("/secret") for name in (A, *names)}
@@ -192,7 +192,7 @@ def test_a_redirect_to_a_host_that_is_not_there_counts_as_no_answer(failure: Fai
 
 
 def test_a_redirect_to_a_host_whose_name_is_not_known_yet_waits_for_it() -> None:
-    """If DNS is slow, the verdict is late but still comes."""
+    """If DNS is slow, the rules arrive late, but they do arrive."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": FORBIDS, f"{A}/": page("/secret")})
     web.names["b.test"] = lambda now_s: Failure.RESOLVER if now_s < 2000.0 else ("93.184.216.9",)
     drive = Drive(web, rules_for(f"{A}/"), start_s=1000.0).begin().run()
@@ -209,7 +209,7 @@ def test_a_crawl_delay_from_a_redirect_applies_to_the_next_request() -> None:
 
 
 def test_pages_wait_while_another_host_serves_their_robots_txt() -> None:
-    """However slow the other host is, no page of this one is requested meanwhile."""
+    """However slow the other host is, no page of this one is requested in the meantime."""
     slow = Reply(200, (), b"User-agent: *\nDisallow: /", took_s=500.0)
     drive = driven({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": slow, f"{A}/": page()})
     assert (drive.asked_urls(), list(drive.refused())) == ([], [f"{A}/"])

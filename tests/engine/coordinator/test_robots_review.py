@@ -1,4 +1,4 @@
-"""Robots review: after a change of robots.txt the pages of a large host are judged some at a time."""
+"""Robots review: when robots.txt changes, the pages of a large host are checked a few at a time."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, page, robots, rules_for
@@ -11,7 +11,7 @@ A = "https://a.test"
 
 
 def test_all_pages_are_judged_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that a new file disallows are deleted, span by span, also across a restart; others are left alone."""
+    """Pages that a new file disallows are deleted in batches, even across a restart; others are left alone."""
     monkeypatch.setattr(robots_review, "MAX_URLS", 8)
     paths = [f"/{folder}/{number}" for number in range(10) for folder in ("open", "closed")]
     web = MemoryWeb({f"{A}/start": page(*paths), f"{A}/robots.txt": robots()})

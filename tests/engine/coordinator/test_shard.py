@@ -1,4 +1,4 @@
-"""Tests of ``engine.coordinator.shard``: every link has one owner, and an address is requested in turns."""
+"""Shards in the engine: every link has one owner, and shards take turns at addresses."""
 
 from collections.abc import Mapping, Sequence
 
@@ -47,14 +47,14 @@ def test_every_partition_has_one_owner(shards: int) -> None:
 
 @pytest.mark.parametrize("shard", [WHOLE_WEB, PartitionShard(split_evenly(1), 0, Sent())], ids=["machine", "one shard"])
 def test_an_only_owner_keeps_everything(shard: Shard) -> None:
-    """One machine and the only shard of a cluster keep all links in order, and own every URL."""
+    """A single machine and a cluster's only shard keep all links in order, and own every URL."""
     groups = [([page(1), page(2)], FoundUrl("", 1)), ([page(3)], FoundUrl("", 2, source=page(1)))]
     assert [(list(urls), found) for urls, found in shard.keep_own(groups)] == groups
     assert all(shard.owns(page(number)) for number in range(50))
 
 
 def test_every_link_reaches_its_owner_with_its_origin() -> None:
-    """What two shards keep and send together is what was found, and a sent link says how it was found."""
+    """Together, two shards keep and send all links, and a sent link says how it was found."""
     urls = [page(number) for number in range(40)]
     found = FoundUrl("", 3, 1, 2, source="http://from.test/", from_list=True, is_refetch=True)
     sent = Sent()
@@ -68,12 +68,12 @@ def test_every_link_reaches_its_owner_with_its_origin() -> None:
 
 
 def host_at(address: str, name: str = "a.test") -> HostState:
-    """Return a host whose address is known."""
+    """Return a host with a known address."""
     return HostState(name, 1, address=address)
 
 
 def test_no_host_is_requested_before_its_turn() -> None:
-    """A host waits until the address is granted, and is named once, however often it comes up."""
+    """A host waits until the address is granted, and is listed once, no matter how often it comes up."""
     shard, host = PartitionShard(split_evenly(2), 0, Sent(), min_turn_s=2.0), host_at("127.0.0.1")
     assert not shard.may_request(host)
     assert not shard.may_request(host)
@@ -84,7 +84,7 @@ def test_no_host_is_requested_before_its_turn() -> None:
 
 
 def test_a_turn_ends_only_when_nothing_is_in_flight() -> None:
-    """A wanted address is given up after the shortest turn and the last response; from then on its hosts wait."""
+    """A contested address is released after the shortest turn and the last response; then its hosts wait."""
     shard, host = PartitionShard(split_evenly(2), 0, Sent(), min_turn_s=2.0), host_at("127.0.0.1")
     shard.may_request(host)
     shard.grant("127.0.0.1", 10.0)
@@ -100,5 +100,5 @@ def test_a_turn_ends_only_when_nothing_is_in_flight() -> None:
 
 
 def test_a_turn_that_was_lost_with_the_coordinator_ends_at_once() -> None:
-    """An address that the cluster believes to be ours, and a new coordinator knows nothing about, is free."""
+    """An address that a restarted coordinator does not know, but the cluster believes to be its own, is released."""
     assert PartitionShard(split_evenly(2), 0, Sent()).end_turns(["127.0.0.1"], 1.0) == ["127.0.0.1"]

@@ -15,7 +15,7 @@ def sitemap(*paths: str) -> Reply:
 
 
 def crawl(replies: dict[str, Reply], site: Site | str = START, *, guess: bool = True) -> Drive:
-    """A crawl of a site with these answers."""
+    """Return a crawl of a site with these replies."""
     return Drive(MemoryWeb({START: page(), **replies}), rules_for(site, guess_sitemaps=guess)).begin().run()
 
 
@@ -58,7 +58,7 @@ def test_one_guess_for_both_schemes() -> None:
 
 
 def test_an_unknown_host_of_a_domain_has_to_prove_itself_first() -> None:
-    """Otherwise a farm of hosts would cost endless guesses; the www twin of a start URL is not a stranger."""
+    """Otherwise a farm of hosts would cost endless guesses; the www twin of a start URL counts as known."""
     replies = {
         START: page("https://farm.a.test/", "https://www.a.test/"),
         "https://farm.a.test/": page(),
@@ -106,5 +106,5 @@ def test_a_guess_that_missed_can_be_named_later() -> None:
 
 
 def test_guessing_can_be_turned_off() -> None:
-    """The operator decides."""
+    """The operator can turn off guesses."""
     assert crawl({}, guess=False).asked_urls() == [START]

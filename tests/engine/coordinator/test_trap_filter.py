@@ -1,4 +1,4 @@
-"""Held-back URLs during a crawl: traps are, short pages are not, and nothing for longer than necessary."""
+"""Held-back URLs during a crawl: traps are held back, short pages are not, and nothing for longer than necessary."""
 
 from dataclasses import replace
 from itertools import product
@@ -16,17 +16,17 @@ HTML = (("content-type", "text/html"),)
 
 
 def listed(paths: list[str], text: str = "") -> MemoryWeb:
-    """A site whose home page leads to all others."""
+    """Return a site whose home page links to all others."""
     return MemoryWeb({f"{A}/": text_page(text, *paths)})
 
 
 def crawled(web: MemoryWeb, site: Site | str = f"{A}/", **settings: object) -> Drive:
-    """The crawl of a site, to its end."""
+    """Crawl the site to its end."""
     return Drive(web, rules_for(site, **settings)).begin().run()
 
 
 def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
-    """The next run over the same database, with the accounts that a coordinator leaves there."""
+    """Return the next run over the same database, with the accounts that a coordinator leaves there."""
     after = Drive(before.web, rules_for(site), start_s=before.now_s, db=before.db)
     old, new = before.keeper.trap_filter.traps, after.keeper.trap_filter.traps
     for name in old.hosts:
@@ -37,7 +37,7 @@ def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
 
 
 def stuck(drive: Drive) -> list[str]:
-    """Held-back URLs that should be released."""
+    """List held-back URLs that should be released."""
     keeper = drive.keeper
     return [
         place
@@ -48,12 +48,12 @@ def stuck(drive: Drive) -> list[str]:
 
 
 def month_path(number: int) -> str:
-    """The path of a month, counted from the year 2000."""
+    """Return the path of a month, counted from the year 2000."""
     return f"/calendar/{2000 + number // 12}/{number % 12 + 1}"
 
 
 def trap_web() -> MemoryWeb:
-    """A site of rich pages with a calendar far larger than the rest, whose months lead to their neighbors."""
+    """Return a site of rich pages with a calendar far larger than the rest, whose months link to their neighbors."""
     articles = [f"/article/{number}" for number in range(60)]
     web = listed([*articles, month_path(0)], text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
@@ -146,7 +146,7 @@ def test_a_manual_in_many_versions_and_languages_is_fetched_whole() -> None:
 @pytest.mark.parametrize("copies", [30, 4])
 @pytest.mark.parametrize("folder", ["/guide/", "/guide/of-an-older-release/"])
 def test_a_release_with_renamed_pages_is_fetched_whole(folder: str, copies: int) -> None:
-    """Its first page names all others, and the first of these are copies by another name: that is no trap."""
+    """Its first page links to all others, and the first of these are renamed copies: that is not a trap."""
     articles = [f"/article/{number}" for number in range(200)]
     names = [f"{folder}{letter}{other}" for letter in "abcdef" for other in "uvwxyz"]
     web = listed([*articles, names[0]], text_of("home", 100))
@@ -160,7 +160,7 @@ def test_a_release_with_renamed_pages_is_fetched_whole(folder: str, copies: int)
 
 
 def test_copies_that_lead_to_more_copies_are_left() -> None:
-    """A maze of folders whose pages repeat those of the site is left, though the host has wasted little so far."""
+    """A maze of folders whose pages repeat those of the site is given up, even if the host has wasted little so far."""
     articles = [f"/article/{number}" for number in range(400)]
     web = listed([*articles, "/maze/of-copies/a"], text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
@@ -204,7 +204,7 @@ def test_images_and_dead_links_do_not_count_as_a_trap() -> None:
 
 
 def test_many_at_once_are_no_reason_to_give_up() -> None:
-    """Only some URLs of an unknown pattern are sent at first; the rest follow once those yielded something."""
+    """At first, only some URLs of an unknown pattern are requested; the rest follow once those yielded something."""
     paths = [f"/{name}/{number}" for name in ("a", "b", "c", "d") for number in range(30)]
     web = listed(paths, text_of("home", 300))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in paths}
@@ -255,7 +255,7 @@ def test_overruling_a_trap_during_a_run_releases_its_urls() -> None:
 
 
 def test_an_overruled_trap_is_crawled_from_the_start() -> None:
-    """If the operator said so from the start, everything is fetched."""
+    """If the operator overruled it before the crawl, everything is fetched."""
     web = trap_web()
     drive = crawled(web, Site(f"{A}/", overrule=("trap",)))
     assert set(drive.asked_urls()) == set(web.replies)
@@ -271,7 +271,7 @@ def test_a_requested_page_is_fetched_even_if_it_resembles_a_trap() -> None:
 
 
 def test_pages_without_text_are_no_copies_of_each_other() -> None:
-    """A chain of pages with nothing but a link is followed for a while, because it may lead to something."""
+    """A chain of pages with only a link is followed for a while, because it may lead to something."""
     web = MemoryWeb({f"{A}/": page("/1")})
     web.replies |= {f"{A}/{number}": page(f"/{number + 1}") for number in range(1, 20)}
     web.replies[f"{A}/20"] = text_page(text_of("at last", 300))

@@ -39,7 +39,7 @@ def read(body: str, *headers: tuple[str, str], copy: StoredCopy | None = None) -
 
 
 def crawled(web: MemoryWeb, *sites: str | Site, **settings: object) -> Drive:
-    """A crawl to its end."""
+    """Crawl to the end."""
     return Drive(web, rules_for(*sites, **settings)).begin().run()
 
 
@@ -52,13 +52,13 @@ def offered(drive: Drive) -> dict[str, UnlistedHostRow]:
 
 
 def test_linked_hosts_outside_all_sites_are_reported() -> None:
-    """Of external links the host is reported, in lower case and once; hosts of sites are not, whatever their scope."""
+    """The host of each external link is reported once, in lower case, but no hosts of sites, whatever their scope."""
     hrefs = ["https://X.test/1", "http://x.test/2", "//y.test", "https://c.test/blog", "https://www.d.test/", "/here"]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == ("x.test", "y.test")
 
 
 def test_only_valid_host_names_are_reported() -> None:
-    """Ports and credentials are left out, and hosts with signs that a shell would read are no hosts at all."""
+    """Ports and credentials are left out; names with characters that a shell would interpret are not hosts."""
     hrefs = ["https://me:secret@x.test:8443/", "https://y.test./", "https://$(reboot).test/", "https://a`b.test/"]
     assert LinkResolver(SITES).find_unlisted_hosts([*hrefs, "https://[::1]/", "https://" + "l" * 64 + ".test/"]) == (
         "x.test",
@@ -74,14 +74,14 @@ def test_internationalized_names_are_reported_in_ascii() -> None:
 
 
 def test_a_page_reports_a_limited_number_of_hosts() -> None:
-    """A page of links to everyone counts for the first twenty."""
+    """Of a page with very many links, the first twenty hosts count."""
     hrefs = [f"https://h{number}.test/" for number in range(1000)]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == tuple(f"h{number}.test" for number in range(20))
 
 
 @given(st.lists(HREFS, max_size=6))
 def test_a_reported_host_is_the_target_of_a_link(hrefs: list[str]) -> None:
-    """Whatever pages contain, each reported host is one that a link resolves to and no site has."""
+    """Whatever pages contain, each reported host is the target of a link and not part of a site."""
     links = LinkResolver(SITES)
     told = links.find_unlisted_hosts(hrefs)
     urls = [url for href in hrefs if (url := resolve(href, f"{A}/")) is not None]
@@ -99,7 +99,7 @@ def test_the_memory_of_hosts_is_bounded() -> None:
 
 
 def test_nofollow_does_not_recommend() -> None:
-    """Neither a link that is marked nor any link of a page that is marked counts."""
+    """Links marked nofollow do not count, nor do any links of pages marked nofollow."""
     marked = '<a rel="nofollow" href="https://x.test/">x</a><a href="https://y.test/">y</a>'
     assert read(marked).unlisted_hosts == ("y.test",)
     assert read(f'<meta name="robots" content="nofollow">{marked}').unlisted_hosts == ()
@@ -107,7 +107,7 @@ def test_nofollow_does_not_recommend() -> None:
 
 
 def test_only_a_first_fetch_reports_hosts() -> None:
-    """Only a first fetch counts, so that is when the worker looks."""
+    """Only a first fetch counts, so the fetcher does not look later."""
     again = StoredCopy("", "", "d", "d", 0.0)
     assert read('<a href="https://x.test/">x</a>', copy=again).unlisted_hosts == ()
 
@@ -133,7 +133,7 @@ def test_unlisted_hosts_are_counted_by_page_and_never_requested() -> None:
 
 
 def test_refetched_pages_count_once() -> None:
-    """Fetching it again and again, changed or not, adds nothing."""
+    """Refetching a page, changed or not, adds nothing."""
     web = MemoryWeb({f"{A}/": lambda now_s: page("https://x.test/", title=f"at {now_s}")})
     drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin().run(for_s=40_000.0)
     assert len(drive.asked_urls()) > 3
@@ -141,13 +141,13 @@ def test_refetched_pages_count_once() -> None:
 
 
 def test_hosts_of_paused_sites_are_not_unlisted() -> None:
-    """Hosts of the operator's sites are left out, although workers don't know them."""
+    """Hosts of the operator's sites are left out, even though fetchers don't know them."""
     web = MemoryWeb({f"{A}/": page(f"{B}/", "https://x.test/")})
     assert list(offered(crawled(web, f"{A}/", paused=(Site(f"{B}/"),)))) == ["x.test"]
 
 
 def test_an_added_host_is_crawled() -> None:
-    """From then on it is treated like any other site."""
+    """Once added, it is treated like any other site."""
     web = MemoryWeb({f"{A}/": page(f"{B}/"), f"{B}/": page(), f"{B}/robots.txt": robots()})
     drive = crawled(web, f"{A}/")
     assert list(offered(drive)) == ["b.test"]

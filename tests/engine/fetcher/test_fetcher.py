@@ -1,4 +1,4 @@
-"""The fetcher alone: assignments in, requests and reports out, every delay respected."""
+"""The fetcher alone: assignments in, requests and reports out, and all delays respected."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def answer(path: str, started_s: float, ended_s: float, status: int = 200) -> Fe
 
 
 def test_the_best_task_comes_first_and_each_after_its_delay() -> None:
-    """Worth decides within a host, the pause runs from the end of an answer."""
+    """Within a host, worth decides; the delay starts at the end of a response."""
     worker = asker()
     worker.accept_batch(orders(errand("/second", 1.0), errand("/first", 2.0), ready_s=5.0))
     assert (asked_for(worker, 4.9), worker.next_s()) == (None, 5.0)
@@ -63,7 +63,7 @@ def test_longer_delays_apply_at_once() -> None:
 
 
 def test_tasks_with_an_expired_robots_txt_are_returned() -> None:
-    """An expired task is not sent; the coordinator judges it again."""
+    """An expired task is not sent; the coordinator checks it again."""
     worker = asker()
     worker.accept_batch(orders(errand("/old", 2.0, valid_until_s=10.0), errand("/good", 1.0)))
     assert asked_for(worker, 10.0) == "/good"
@@ -71,7 +71,7 @@ def test_tasks_with_an_expired_robots_txt_are_returned() -> None:
 
 
 def test_a_new_robots_txt_sends_the_pages_of_its_host_back() -> None:
-    """From its response on its rules apply, and only the coordinator can parse it; other hosts' files stay queued."""
+    """Once it has arrived, its rules apply, and only the coordinator can parse it; other hosts' tasks stay queued."""
     worker = asker()
     file = FetchTask(0, HOST, ORIGIN.robots_url, "robots", 9.0, robots_of=ORIGIN)
     other = FetchTask(0, HOST, f"https://{HOST}/for-b", "robots", 8.0, robots_of=Origin("https", "b.test", 443))
@@ -121,7 +121,7 @@ def test_a_slow_response_lengthens_the_delay(factor: float, speed: float, least_
 
 
 def test_a_moved_host_is_requested_at_its_new_address() -> None:
-    """The coordinator does so when nothing is in flight: delays of the new address count."""
+    """The coordinator moves it when nothing is in flight: delays of the new address apply."""
     worker = asker()
     worker.accept_batch(orders(errand("/1")))
     worker.take_request(0.0)

@@ -1,4 +1,4 @@
-"""The report on a page: its content, whether that changed, and objections against it."""
+"""The report on a page: its content, whether that changed, and reasons not to index it."""
 
 from datetime import UTC, datetime
 
@@ -73,7 +73,7 @@ def test_the_content_of_a_page_is_reported() -> None:
 
 
 def test_links_have_the_names_that_the_page_gives_them() -> None:
-    """Each link within the sites once, with its first anchor text; unclickable links have none."""
+    """Each link within the sites is reported once, with its first anchor text; unclickable links have none."""
     body = page(
         f'{PROSE}<a href="/b"></a><a href="/b">Boats</a><a href="/c" rel=nofollow>c</a><a href="//x.test/">x</a>'
     )
@@ -98,7 +98,7 @@ def test_a_meta_refresh_is_followed() -> None:
     ],
 )
 def test_reasons_against_indexing_are_reported(body: str, name: str) -> None:
-    """Pages that are not worth indexing carry the name of the reason."""
+    """Pages that are not worth indexing have the name of the reason."""
     assert name in dict(content(read(body)).objections)
 
 
@@ -150,7 +150,7 @@ def test_a_box_that_turns_all_the_time_is_no_change_after_a_while() -> None:
 
 
 def test_a_document_is_read_elsewhere() -> None:
-    """A PDF is submitted to the reader; its text is reported like a page, with the reason if there is none."""
+    """A PDF is submitted to the reader; its text is reported like a page's, or the reason why there is none."""
     body = b"%PDF-1.4 something"
     headers: Headers = (("content-type", "application/pdf"), ("x-robots-tag", "noindex"))
     links = LinkResolver(SiteIndex([Site("https://a.test/")]))
@@ -209,7 +209,7 @@ def test_plain_text_is_a_page() -> None:
     ],
 )
 def test_a_location_in_raw_bytes(location: bytes, target: str) -> None:
-    """A redirect leads where it leads browsers: its bytes are kept, in any charset."""
+    """A redirect leads where browsers would go: its bytes are kept, in any charset."""
     result = read("", (("location", location.decode("latin-1")),), status=301)
     assert result.location == f"https://a.test{target}"
 
@@ -244,7 +244,7 @@ def test_a_date_that_all_pages_share_is_no_date_of_a_page() -> None:
 
 
 def test_a_huge_page_is_read_up_to_a_bound() -> None:
-    """Anything after some megabytes is archived and does not affect the parsed content."""
+    """Anything after some megabytes is archived, but does not affect the parsed content."""
     result = read(page(PROSE) + " <p>x</p>" * 300_000 + '<a href="/behind">behind</a>')
     assert "https://a.test/behind" not in result.links
     assert result.body_bytes > 2_500_000

@@ -1,4 +1,4 @@
-"""How many pages may be fetched: never more than the rate and one burst, never less than the rate, at any time."""
+"""The fetch budget: never more than the rate and one burst, never less than the rate, at any time."""
 
 from collections.abc import Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""First fetches at the price: URLs worth it are fetched, others wait, and nothing starves."""
+"""First fetches at a price: URLs that are worth it are fetched, others wait, and nothing starves."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -29,12 +29,12 @@ def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
 
 @pytest.mark.parametrize(("price", "budget"), [(CHEAP, 1.0), (None, 1.0), (DEAR, 0.0)])
 def test_urls_worth_the_price_are_fetched(price: float | None, budget: float) -> None:
-    """And so does everything where there is no price yet, or no budget to be thrifty with."""
+    """The same is true of all URLs if there is no price yet, or no budget."""
     assert let_through(asker(price, budget), range(1_000)) == 1_000
 
 
 def test_part_of_the_budget_is_reserved_for_first_fetches() -> None:
-    """In an hour at a page per second at least a tenth, and hardly more; the others get a time to come back."""
+    """In an hour at a page per second, it is at least a tenth, and hardly more; the others get a time to come back."""
     firsts = asker(DEAR)
     assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
     told = [firsts.check_price(f"{A}/page", 1, 3_600.0) for _ in range(2)]
@@ -53,13 +53,13 @@ def crawled(price: float) -> Drive:
 
 
 def test_a_new_site_is_crawled_at_once_at_an_ordinary_price_and_slowly_at_any() -> None:
-    """What a page is usually worth is far above what refreshes cost; and no price stops a first crawl."""
+    """A page is usually worth far more than refreshes cost, and no price stops a first crawl."""
     assert 0.9 * 60 <= len(crawled(1.0).asked_urls()) <= 62
     assert 3 <= len(crawled(DEAR).asked_urls()) <= 0.6 * 60
 
 
 def test_sections_with_more_gain_are_worth_more_also_after_a_restart() -> None:
-    """By the search gains of their first fetches; topics without searches keep a part of their worth."""
+    """Sections are valued by the search gains of their first fetches; topics without searches keep some worth."""
     web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
     web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), delay_s=0.1), workers=1).begin().run()

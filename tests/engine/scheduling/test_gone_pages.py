@@ -1,4 +1,4 @@
-"""Gone URLs: rechecked at growing intervals, given up after a limit, rechecked when something links to them."""
+"""Gone URLs: rechecked at growing intervals, given up after a limit, and rechecked after a new link."""
 
 from itertools import pairwise
 from math import inf
@@ -26,7 +26,7 @@ def drive_of(replies: dict[str, Served | Server], **settings: object) -> Drive:
 
 
 def long_gone(drive: Drive) -> Drive:
-    """Let the page stay gone for two hundred days, until it is not rechecked any more."""
+    """Let the page stay gone for two hundred days, until it is no longer rechecked."""
     drive.run(DAY_S)
     drive.db.execute("UPDATE page SET changed_s = changed_s - ?, due_s = 0 WHERE id = ?", (GIVEN_UP_S, id_of(drive)))
     drive.run(DAY_S)
@@ -71,7 +71,7 @@ def test_a_new_link_revives_a_page_that_was_given_up() -> None:
 
 
 def test_a_date_in_a_sitemap_revives_a_page_that_was_given_up() -> None:
-    """So does a sitemap that says that it was changed since."""
+    """A sitemap that says that it has changed since then also causes a recheck."""
     told: dict[str, Served | Server] = {f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml")}
     drive = long_gone(drive_of({**told, f"{A}/map.xml": site_map({"/gone": 1.0})}))
     drive.web.replies |= {f"{A}/map.xml": site_map({"/gone": drive.now_s}), GONE: page(title="back")}

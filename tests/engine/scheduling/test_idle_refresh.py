@@ -1,4 +1,4 @@
-"""Idle refresh: without a budget known pages are fetched daily, less often if nothing changes, within a share."""
+"""Idle refresh: without a budget, known pages are fetched daily, or less often if nothing changes, within a share."""
 
 from itertools import pairwise
 
@@ -32,7 +32,7 @@ def requests(drive: Drive, url: str) -> list[float]:
 
 
 def test_pages_are_fetched_daily_and_less_often_if_nothing_changes() -> None:
-    """No gap is longer than the rule allows; a page that changes all the time is fetched at least daily."""
+    """No gap is longer than the rule allows; a page that always changes is fetched at least daily."""
     drive = crawl(6.0, idle_share=0.1)
     assert max(after - before for before, after in pairwise(requests(drive, LIVELY))) <= 1.3
     first, *others = requests(drive, STILL)
@@ -44,7 +44,7 @@ def test_pages_are_fetched_daily_and_less_often_if_nothing_changes() -> None:
 
 
 def test_a_budget_is_spent_as_if_there_were_no_idle_time() -> None:
-    """Every request is the same."""
+    """All requests are the same as without it."""
 
     def key(asked: Asked) -> tuple[str, float]:
         return asked.url, asked.sent_s

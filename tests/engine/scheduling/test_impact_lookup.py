@@ -23,53 +23,53 @@ SITE = Site(f"{A}/", overrule=("trap",))
 
 
 class ByNumber:
-    """Foresees that the later pages of a list bring more; of the first ones it knows nothing."""
+    """Estimates that later pages of a list bring more, and knows nothing about the first ones."""
 
     def __init__(self, turn: int = 1, unknown: int = 0) -> None:
         self.version, self._unknown = turn, unknown
 
     def get_known(self, ids: Ids) -> Floats:
-        """By id, which is in the order of finding."""
+        """Estimate by id, which is in the order of finding."""
         return np.where(ids > self._unknown, ids.astype(np.float64), np.nan)
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
-        """By the number in the URL where it is found just now."""
+        """Estimate by the number in the URL where it was just found."""
         numbers = [float(url.rpartition("/")[2] or 0) if "/d/" in url else np.nan for url in urls]
         return np.where(ids > 0, self.get_known(ids), np.array(numbers))
 
     def get_front_queues(self, gains: Floats) -> Ints:
-        """The best in the first queue."""
+        """Put the best into the first queue."""
         return np.clip(7 - 7 * gains // PAGES, 1, 7).astype(np.int64)
 
 
 def site() -> MemoryWeb:
-    """A list of pages, and the pages."""
+    """Return a list of pages, and the pages."""
     web = MemoryWeb({f"{A}/d/{n}": page(title=f"number {n}") for n in range(PAGES)})
     web.replies[f"{A}/"] = page(*(f"/d/{n}" for n in range(PAGES)))
     return web
 
 
 def pages_of(drive: Drive) -> list[str]:
-    """The pages in the order of their requests."""
+    """Return the pages in the order of their requests."""
     return [url for url in drive.asked_urls() if not url.endswith("robots.txt")]
 
 
 def crawled(
     order: str, foresight: ImpactEstimates, fetches: int = PAGES + 1, witness: list[Decision] | None = None
 ) -> list[str]:
-    """The URLs in the order of their requests."""
+    """Return the URLs in the order of their requests."""
     schedule = Schedule(sources=Fixed(), witness=witness.append if witness is not None else None)
     rules = rules_for(SITE, order=order, max_pages=fetches)
     return pages_of(Drive(site(), rules, workers=1, schedule=schedule, foresight=foresight).begin().run())
 
 
 def test_without_foresight_the_order_is_exactly_breadth_first() -> None:
-    """Without searches the new default changes nothing."""
+    """Without searches, the default order is breadth first."""
     assert crawled("impact", NO_IMPACT) == crawled("breadth", NO_IMPACT)
 
 
 def test_other_orders_ignore_estimates() -> None:
-    """The operator who wants breadth first has it."""
+    """If the operator wants breadth first, estimates don't matter."""
     assert crawled("breadth", ByNumber()) == crawled("breadth", NO_IMPACT)
 
 
@@ -81,7 +81,7 @@ def test_the_best_estimates_are_fetched_first_and_nothing_starves() -> None:
 
 
 def test_waiting_urls_are_reordered_by_new_estimates() -> None:
-    """Without estimates at discovery, the best URLs leave first once a pass has made them."""
+    """Without estimates at discovery, the best URLs are requested first once a pass has estimated them."""
     foresight = ByNumber(turn=0)
     drive = Drive(site(), rules_for(SITE, order="impact"), workers=1, foresight=foresight).begin()
     drive.run(until=lambda: len(pages_of(drive)) > 10)
@@ -107,7 +107,7 @@ def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
 
 
 def test_estimates_are_compared_with_the_price_and_zero_is_worth_something() -> None:
-    """More gain means more worth; and a gain of zero is not worth nothing."""
+    """The more gain, the more worth; a gain of zero still has some."""
     firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=1.0))
     firsts._model = firsts._model.add_changes(np.full(9, 0.5)).add_first_fetches([["x"]] * 9, np.full(9, 0.5))
     nothing, little, much = (firsts.estimate_worth(f"{A}/d/1", 1, gain) for gain in (0.0, 0.5, 50.0))

@@ -1,6 +1,6 @@
-"""Unseen URLs are ordered live as in the lab: one history is put to both, and every worth is the same, bit for bit.
+"""Unseen URLs are ordered live as in the lab: for one history, every worth is the same, bit for bit.
 
-The order by impact is compared where impact is computed: ``tests/runtime/indexing/test_impact.py``.
+The order by impact is compared in ``tests/runtime/indexing/test_impact.py``, where impact is computed.
 """
 
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ LINKS = {START: [f"{SITE}s{part}/0" for part in range(3)]} | {
 
 
 def crawl(order: str, decisions: list[tuple[Decision, list[str]]], *, recrawl: bool = False) -> Drive:
-    """Crawl the site once; note each decision with the pages that had been fetched until then."""
+    """Crawl the site once; record each decision with the pages that had been fetched until then."""
     web = MemoryWeb({url: page(*links, title=url) for url, links in LINKS.items()})
 
     def note(decision: Decision) -> None:
@@ -48,7 +48,7 @@ def crawl(order: str, decisions: list[tuple[Decision, list[str]]], *, recrawl: b
 
 
 def describe_for_lab(urls: list[str], numbers: list[int], fetched: list[str]) -> UnseenUrls:
-    """What the lab knows of URLs from the history alone: where each was found first, and the pages that link to it."""
+    """Describe URLs for the lab from the history alone: where each was first found, and the pages that link to it."""
     depth = {START: 0}
     for url in fetched:
         for link in LINKS[url]:
@@ -59,7 +59,7 @@ def describe_for_lab(urls: list[str], numbers: list[int], fetched: list[str]) ->
 
 @pytest.mark.parametrize("order", ["breadth", "inlinks"])
 def test_the_coordinator_orders_unseen_urls_as_the_lab_does(order: str) -> None:
-    """Every batch that is drawn from the front queues has the worths of the lab's policy."""
+    """In every batch drawn from the front queues, URLs have the worths of the lab's policy."""
     decisions: list[tuple[Decision, list[str]]] = []
     drive = crawl(order, decisions)
     url_of = dict(drive.db.execute("SELECT id, url FROM url"))
@@ -77,7 +77,7 @@ def test_the_coordinator_orders_unseen_urls_as_the_lab_does(order: str) -> None:
 
 
 def test_first_fetches_are_worth_the_same_live_and_in_the_lab() -> None:
-    """From the same fetches and gains, by section, depth and in-links; the lab's fetches all cost the same."""
+    """Both use the same fetches and gains, by section, depth and in-links; all fetches in the lab cost the same."""
     drive = crawl("breadth", [], recrawl=True)
     rows, urls = drive.pages(), [*LINKS]
     live = FirstFetches(CrawlRules(budget_per_s=1.0), drive.book, SimpleNamespace(price=1.0))

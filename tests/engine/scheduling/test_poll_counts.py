@@ -1,4 +1,4 @@
-"""Results of polls, by source and in total; and why a source is polled when it is."""
+"""Results of polls, by source and in total, and the reason for each poll."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def test_every_look_is_counted_once(made: list[tuple[int, int]]) -> None:
 
 
 def test_sums_fade_and_those_of_sources_do_not() -> None:
-    """A day later, a poll counts half."""
+    """A day later, a poll counts half in the totals."""
     counts = PollCounts()
     counts.add(FEED, new=0, now_s=0.0)
     counts.add(FEED, new=1, now_s=HALF_LIFE_S)
@@ -45,12 +45,12 @@ def test_sums_fade_and_those_of_sources_do_not() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", '{"sums": [1, 2], "sources": {}}', '{"sums": [NaN, 0, 0, 0]}'])
 def test_a_damaged_row_starts_over(text: str) -> None:
-    """A damaged row starts over."""
+    """A damaged row starts from zero."""
     assert PollCounts.from_json(text) == PollCounts()
 
 
 def test_a_first_fetch_is_no_look_and_one_without_an_answer_is_in_vain() -> None:
-    """At a first fetch everything is unknown."""
+    """At a first fetch, everything is unknown, so it isn't a poll."""
     looking = SourcePoller(memory_book())
     first = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False, links=[5, 6], new=2)
     looking.on_polls([first], 0.0)
@@ -81,7 +81,7 @@ def test_a_reason_explains_the_decision_of_the_policy() -> None:
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.floats(0.0, 1e-3))
 def test_polls_are_a_share_of_requests_or_the_floor(requests: list[int], floor_per_s: float) -> None:
-    """For any requests, there are no more polls than they earn and the minimum allows, plus one at the start."""
+    """For any requests, polls never exceed their share plus the minimum, plus one at the start."""
     allowance, polls, made = PollAllowance(), 0, 0
     for hour, count in enumerate(requests):
         allowance.add_requests(count + made)
@@ -92,7 +92,7 @@ def test_polls_are_a_share_of_requests_or_the_floor(requests: list[int], floor_p
 
 
 def test_what_requests_earn_is_spread_evenly_over_a_day() -> None:
-    """After a first crawl, polls are spread evenly over a day, and then end; a restart forgets nothing."""
+    """After a first crawl, polls are spread evenly over a day, then end; this survives a restart."""
     allowance = PollAllowance()
     allowance.add_requests(round(48 / EARNED))
     polls = []
@@ -138,7 +138,7 @@ def test_a_feed_without_end_is_no_good_source() -> None:
         return Reply(200, (("content-type", "application/atom+xml"),), body.encode())
 
     class Calendar(MemoryWeb):
-        """Every day has a page, and all of them say the same."""
+        """Every day has a page, and all of them have the same text."""
 
         def reply(self, url: str, now_s: float) -> Served:
             return page(title="Calendar") if "/day/" in url else super().reply(url, now_s)

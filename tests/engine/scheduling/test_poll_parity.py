@@ -1,4 +1,4 @@
-"""The crawler polls as the lab does: one history is put to both, and every decision is the same, bit for bit."""
+"""The crawler polls as the lab does: for one history, every decision is the same, bit for bit."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ SNAPSHOTS, SOURCES = 96, 12
 
 
 def record_sites() -> Frontpages:
-    """Twelve sources of three hosts for four days: some busy, some overlapping, some that fail or begin late."""
+    """Record twelve sources of three hosts for four days: some busy, some overlapping, some failing or late."""
     rng = rng_for(3, "tests/poll parity")
     rows = []
     for target in range(300):
@@ -50,7 +50,7 @@ class LabAgent:
         self.policy, self._book, self.state = policy, PollHistory(world.host), policy.start(None)
 
     def choose(self, k: int, now_s: float) -> list[int]:
-        """Choose sources, best first, with the random stream of the crawler."""
+        """Choose sources, best first, with the crawler's random stream."""
         picks = self.policy.choose(self.state, self._book.list_options(), k, now_s, rng_for(1, f"discover/{now_s}"))
         rows: list[int] = picks.rows.tolist()
         return rows
@@ -83,7 +83,7 @@ def run_both(world: Frontpages, lab: LabAgent, crawler: LivePoller, price: float
 
 @pytest.mark.parametrize(("price", "k"), [(0.02, 3), (1.0, SOURCES), (1e-9, 1)])
 def test_the_crawler_decides_as_the_lab_does(price: float, k: int) -> None:
-    """At every hour both choose the same sources in the same order, and end with the same beliefs."""
+    """Every hour, both choose the same sources in the same order, and their beliefs are the same at the end."""
     world = record_sites()
     agent, crawler = LabAgent(world, Accrual(price=price)), LivePoller(world, float(k), 1, is_priced=False)
     decisions = run_both(world, agent, crawler, price, k)
@@ -96,7 +96,7 @@ def test_the_crawler_decides_as_the_lab_does(price: float, k: int) -> None:
 
 @pytest.mark.parametrize(("name", "setting"), PUBLISHED_SETTINGS.items())
 def test_published_policies_decide_live_as_in_the_lab(name: str, setting: str) -> None:
-    """Whichever is set, it chooses the same sources in the same order as the lab's; a restart forgets nothing of it."""
+    """Each policy chooses the same sources in the same order as in the lab; it survives a restart."""
     world = record_sites()
     agent = LabAgent(world, find_policy("discover", name))
     crawler = LivePoller(world, 3.0, 1, is_priced=False, policy=setting)
@@ -113,7 +113,7 @@ def test_published_policies_decide_live_as_in_the_lab(name: str, setting: str) -
 
 
 def test_a_rule_without_optimism_would_be_noticed() -> None:
-    """The history distinguishes rules: the one that used to run live decides differently."""
+    """The history can tell rules apart: the rule that used to run live decides differently."""
     world = record_sites()
     agent, crawler = LabAgent(world, Accrual(price=0.02)), LivePoller(world, 3.0, 1, is_priced=False)
     crawler.poller._policy = Accrual(price=0.02, optimism=0.0)
@@ -122,7 +122,7 @@ def test_a_rule_without_optimism_would_be_noticed() -> None:
 
 
 class News(MemoryWeb):
-    """A home page that names a page more each hour, and pages with a text of their own."""
+    """A home page that links to one more page each hour, and pages with their own text."""
 
     def reply(self, url: str, now_s: float) -> Served:
         """Answer by the time."""
@@ -135,9 +135,9 @@ class News(MemoryWeb):
 def test_lists_are_fetched_again_only_where_the_policy_chooses_them(
     refresh: str, budget_per_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For each refresh policy, with and without a budget, new pages are found by polls that the policy chose.
+    """For each refresh policy, with and without a budget, the policy's polls find new pages.
 
-    It chooses at the price of all fetches, or without one at the free price.
+    It chooses at the price of all fetches or, without a budget, at the free price.
     """
     chosen: list[int] = []
     prices: list[tuple[float, float | None]] = []

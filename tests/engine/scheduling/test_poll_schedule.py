@@ -9,20 +9,20 @@ CHEAP, DEAR = 1.0, 100.0
 
 
 def growing_map(now_s: float) -> Reply:
-    """A sitemap that names one more page every two hours."""
+    """Return a sitemap that lists one more page every two hours."""
     urls = "".join(f"<url><loc>{A}/p/{n}</loc></url>" for n in range(int(now_s // (2 * HOUR_S)) + 1))
     return Reply(200, (("content-type", "application/xml"),), f"<urlset>{urls}</urlset>".encode())
 
 
 def crawled() -> Drive:
-    """A site with a sitemap, crawled for two days."""
+    """Crawl a site with a sitemap for two days."""
     web = MemoryWeb({f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml"), f"{A}/start": page("/p/0")})
     web.replies |= {f"{A}/p/{n}": page(title=f"p{n}") for n in range(100)} | {f"{A}/map.xml": growing_map}
     return Drive(web, rules_for(f"{A}/start", recrawl=True, idle_share=0.0), workers=1).begin().run(2 * DAY_S)
 
 
 def test_stored_due_times_of_lists_follow_the_price() -> None:
-    """When polls become cheaper, the stored due time of a list comes sooner, and later when they are dear."""
+    """When polls become cheaper, a list is due sooner; when they become more expensive, later."""
     drive = crawled()
     polls, now_s = drive.keeper.refresher.polls, drive.now_s
     waits_s = []

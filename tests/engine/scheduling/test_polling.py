@@ -19,12 +19,12 @@ FEED, NEWS, STILL, PLAIN = 1, 2, 3, 4
 
 
 def kept_page(id_: int) -> PageRow:
-    """A response in memory."""
+    """Return a response in memory."""
     return PageRow(id_, 0, 200, "page", 0.0, 0.0, "", "text/html", "", "", "", "", "", 9, None, HOUR_S, HOUR_S)
 
 
 def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) -> float:
-    """Every hour one look at a feed that brings so much, and one at a list that brings nothing; when the last was."""
+    """Poll a feed that finds this many links and a list that finds none, once an hour; return the last time."""
     for hour in range(begin, begin + hours):
         now_s = hour * HOUR_S
         shown = [1_000 + number for number in range(each * max(hour - 30, 0), each * (hour + 1))]
@@ -35,7 +35,7 @@ def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) 
 
 
 def forecast(looking: SourcePoller, price: float, now_s: float, *ids: int) -> dict[int, float]:
-    """When sources will be polled after the policy ran at a price."""
+    """Return when sources will be polled after the policy ran at a price."""
     looking.choose(price, MANY, now_s)
     return looking.forecast(ids, now_s)
 
@@ -51,7 +51,7 @@ def test_lists_are_sources_at_once_and_other_pages_by_their_links() -> None:
 
 
 def test_productive_sources_are_polled_sooner_and_all_later_at_a_higher_price() -> None:
-    """The busy feed comes before the quiet one, and both later when fetches cost more."""
+    """The busy feed is polled before the quiet one, and both later if fetches cost more."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
     cheap, dear = (forecast(looking, price, now_s, FEED, STILL, PLAIN) for price in (0.3, 6.0))
@@ -107,7 +107,7 @@ def test_a_poll_that_is_on_its_way_makes_its_relative_wait() -> None:
 
 @pytest.mark.parametrize(("shown", "polled"), [([10, 11, 12, 13], 1), ([20, 21, 22, 23], 2)])
 def test_lists_that_name_the_same_pages_at_first_are_taken_for_relatives(shown: list[int], polled: int) -> None:
-    """After a poll of the feed the home page is worth less than before, unless it shows other pages."""
+    """After a poll of the feed, the home page is worth less than before, unless it shows other pages."""
     looking = SourcePoller(memory_book())
     feed = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False, links=[10, 11, 12, 13], is_site_list=True)
     looking.on_polls([feed, feed._replace(id=NEWS, links=shown)], 0.0)
@@ -115,7 +115,7 @@ def test_lists_that_name_the_same_pages_at_first_are_taken_for_relatives(shown: 
 
 
 def test_relatives_are_known_of_lists_that_come_while_many_wait_to_be_learned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many sources polls are learned later; new lists and an old one in one batch are no trouble."""
+    """With many sources, polls are processed later; new lists and an old one in the same batch are no problem."""
     monkeypatch.setattr(polling, "MANY_SOURCES", 1)
     looking = SourcePoller(memory_book())
     feed = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False, links=[10, 11, 12, 13], is_site_list=True)
@@ -147,7 +147,7 @@ def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None
 
 
 def test_pushed_links_let_a_source_rest() -> None:
-    """What a hub delivered need not be polled for."""
+    """Links delivered by a hub need not be polled for."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48) + 12 * HOUR_S
     looking.rest(FEED, now_s + HOUR_S)
@@ -200,7 +200,7 @@ def test_watched_places_are_polled_sooner(place: str) -> None:
 
 
 def test_a_watch_counts_from_the_next_question_on() -> None:
-    """A running poller notices it by itself; a query without a place moves nothing."""
+    """A running poller notices the alert by itself; a query without a place changes nothing."""
     book = memory_book("a.test")
     book.save_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
     looking = SourcePoller(book)
@@ -214,7 +214,7 @@ def test_a_watch_counts_from_the_next_question_on() -> None:
 
 
 def test_failures_put_a_source_off() -> None:
-    """A source that doesn't respond is worth less than otherwise."""
+    """A source that doesn't respond is worth less."""
     up, down = SourcePoller(memory_book()), SourcePoller(memory_book())
     now_s = max(looked(each, 48) for each in (up, down))
     for hour in (1, 2, 3):
@@ -239,7 +239,7 @@ def test_estimates_survive_a_restart() -> None:
 
 
 def test_beliefs_of_an_earlier_version_are_read() -> None:
-    """Columns were not compressed, and of polls only the last was dated."""
+    """In that version, columns were not compressed, and only the last poll had a date."""
     book = memory_book()
     looking = SourcePoller(book)
     now_s = looked(looking, 30)

@@ -13,7 +13,7 @@ DAY_S = 86_400.0
 
 
 def spent(refreshes: int, others: int = 0, span_s: float = DAY_S, price: float = 1.0) -> PriceController:
-    """A purse after a time in which so much was fetched."""
+    """Return the budget's state after a time with this many fetches."""
     return (
         PriceController("a policy")
         .advance(0.0)
@@ -25,7 +25,7 @@ def spent(refreshes: int, others: int = 0, span_s: float = DAY_S, price: float =
 
 @given(st.floats(1e-6, 100.0), st.integers(1, 10**6), st.integers(0, 10**6))
 def test_the_target_lies_within_the_budget(budget_per_s: float, pages: int, others: int) -> None:
-    """Never more than the budget, never more than each page once an hour, and something always."""
+    """It is never more than the budget or than each page once an hour, and never zero."""
     target = spent(0, others).target(budget_per_s, pages)
     assert 0 < target <= min(budget_per_s, pages / 3600.0)
 
@@ -41,7 +41,7 @@ def test_the_price_follows_what_is_spent(refreshes: int) -> None:
 
 
 def test_a_young_price_is_in_haste_and_an_old_one_is_not() -> None:
-    """With half of the budget unused for an hour, a new price falls a lot, and one that is a week old hardly."""
+    """With half of the budget unused for an hour, a new price falls a lot, a week-old one hardly at all."""
     young = spent(50, span_s=3600.0)
     old = replace(young, age_s=7 * DAY_S)
     assert young.move_price(100 / 3600.0, 10**6).value < 0.9 < old.move_price(100 / 3600.0, 10**6).value < 1.0
@@ -64,7 +64,7 @@ def test_few_fetches_move_the_price_slowly() -> None:
 
 
 def test_time_between_runs_is_not_counted() -> None:
-    """A stored purse continues where it was, whenever it is read."""
+    """A stored state continues where it was, whenever it is read."""
     kept = spent(5, span_s=600.0)
     later = PriceController.from_json(kept.to_json(), "a policy").advance(1e9).advance(1e9 + 60.0)
     assert (later.span_s, later.refreshes, later.price) == (660.0, 5, kept.price)
@@ -78,7 +78,7 @@ def test_a_purse_that_cannot_be_read_is_a_new_one(text: str) -> None:
 
 
 def test_groups_are_bounded() -> None:
-    """Surplus sections count for their site, surplus sites for everything, and so do overlong names."""
+    """Excess sections count for their site, excess sites for everything, and so do overlong names."""
     groups = GroupRows(1, most=3)
     groups.select(["https://a.test/x/1"])
     picked = groups.select(["https://a.test/x/1", "https://a.test/y/1", "https://b.test/z/1", f"https://{'c' * 999}/"])

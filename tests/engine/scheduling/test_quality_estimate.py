@@ -1,4 +1,4 @@
-"""The estimate of search quality: its weights, its start, and that true probabilities make it true."""
+"""The estimate of search quality: its weights, its start, and its accuracy if probabilities are true."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Refreshing with a price: what is learned, what it costs, and what survives a restart or new settings."""
+"""Refreshes at a price: what is learned, what it costs, and what survives a restart or new settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
 def letters(now_s: float, every_s: float = 1.0) -> str:
-    """A word that is another one after each such time."""
+    """Return a word that changes after each such time."""
     return "".join(chr(ord("a") + int(digit)) for digit in str(int(now_s // every_s)))
 
 
@@ -53,7 +53,7 @@ def fetches(drive: Drive, since_s: float) -> int:
 
 
 def test_any_policy_of_the_folder_can_run_but_that_of_sources() -> None:
-    """What may be written into the configuration is what the lab compares."""
+    """All policies that the lab compares can be configured."""
     assert {*POLICIES} == {*load_policies("refresh")} - {"fixed"}
 
 
@@ -203,7 +203,7 @@ def test_changes_without_effect_on_searches_do_not_count() -> None:
 
 
 def test_a_change_without_a_measured_gain_counts_as_found() -> None:
-    """Where gains stop coming, what was put off is learned from at the next fetch: nothing is lost."""
+    """If no more gains arrive, postponed fetches are learned from at the next fetch: nothing is lost."""
     drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
     drive.keeper.on_gains([FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
     before = drive.keeper.refresher.forecast.refreshes

@@ -1,4 +1,4 @@
-"""When pages are rendered: if it yields text at its price, and hardly ever if it does not."""
+"""When pages are rendered: if it yields text at its price, and almost never otherwise."""
 
 from tests.engine.memory_web import memory_book
 
@@ -12,7 +12,7 @@ EMPTY = Content(StoredVersion(b"", b"", b"", b"", 0, b""), objections=(("script"
 
 
 def fetched(path: str, rendering: Rendering | None = None) -> FetchSuccess:
-    """A fetched page that looked empty, rendered or not."""
+    """Return a fetched page that looked empty, rendered or not."""
     task = FetchTask(1, "a.test", f"https://a.test{path}", "page")
     return FetchSuccess(task, 200, 0.0, 1.0, (), "page", content=EMPTY, rendering=rendering)
 
@@ -29,7 +29,7 @@ def test_useless_renderings_become_rare_but_never_stop() -> None:
 
 
 def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
-    """A pattern that partly needs the browser is rendered, whatever another pattern of its host yields."""
+    """A pattern that partly needs the browser is rendered, whatever other patterns of its host yield."""
     model = RenderingModel()
     for number in range(40):
         model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1, new_words=50 * (number % 4 == 0)))])
@@ -39,7 +39,7 @@ def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
 
 
 def test_a_rendering_must_be_worth_its_price() -> None:
-    """The same page is rendered at a low price and not at a high one, and more seconds raise its cost."""
+    """The same page is rendered at a low price but not at a high one; more seconds raise its cost."""
     model = RenderingModel()
     model.on_results([fetched(f"/app/{number}", Rendering(2.0, 1, new_words=50)) for number in range(8)])
     assert model.choose("https://a.test/app/9", "auto", worth=1.0, price=0.01).render
@@ -51,7 +51,7 @@ def test_a_rendering_must_be_worth_its_price() -> None:
 
 
 def test_the_setting_of_the_operator_overrides_what_was_learned() -> None:
-    """``always`` and ``never`` apply whatever was learned, and what was learned survives a restart."""
+    """``always`` and ``never`` always apply, and what was learned survives a restart."""
     book = memory_book()
     model = RenderingModel(book)
     model.on_results([fetched("/app/1", Rendering(1.0, 1))] * 5)

@@ -1,4 +1,4 @@
-"""Anything believed worthless is tried again at growing intervals: for changes, for links, and first fetches."""
+"""Anything considered worthless is tried again at growing intervals: refreshes, polls and first fetches."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ DEAR = 1e9
 
 
 def test_a_page_that_never_changed_and_never_gained_is_fetched_again() -> None:
-    """A page unchanged for months that no one searches for is due within half a year, at any price."""
+    """A page that is unchanged for months and that no one searches for is due within half a year, at any price."""
     web = MemoryWeb({f"{A}/start": page("/still"), f"{A}/still": page(title="still")})
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), recrawl=True), workers=1).begin().run(HOUR_S)
     for day in range(1, 100):
@@ -55,7 +55,7 @@ def test_an_unproductive_source_is_polled_again(price: float) -> None:
 @settings(max_examples=50)
 @given(st.integers(1, 10_000), st.floats(1e-6, 1e3))
 def test_a_section_without_gain_keeps_some_worth(fetches: int, change: float) -> None:
-    """However many first fetches of it gained nothing while changes gained much."""
+    """This is true no matter how many of its first fetches gained nothing while changes gained a lot."""
     firsts = (
         FirstFetchModel().add_changes(np.full(100, change)).add_first_fetches([["tags"]] * fetches, np.zeros(fetches))
     )
@@ -63,7 +63,7 @@ def test_a_section_without_gain_keeps_some_worth(fetches: int, change: float) ->
 
 
 def test_unseen_pages_that_are_worth_less_than_any_price_are_tried_again() -> None:
-    """A tenth of the budget is for sources thought to bring nothing, so that they can prove otherwise."""
+    """A tenth of the budget is for URLs considered worthless, so that they can prove otherwise."""
     firsts = FirstFetches(CrawlRules(budget_per_s=1.0), memory_book(), SimpleNamespace(price=DEAR))
     tried = sum(firsts.check_price(f"{A}/tags/{n}", 1, 10_000.0 + n) is None for n in range(1_000))
     assert tried >= 100

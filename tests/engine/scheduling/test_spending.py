@@ -1,4 +1,4 @@
-"""Where the budget went: every request is counted once, by purpose, with its cost and gain."""
+"""How the budget was spent: every request is counted once, by purpose, with its cost and gain."""
 
 from collections import Counter
 
@@ -25,14 +25,14 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 
 
 def spoken(hour: int) -> Reply:
-    """A page with another text every hour."""
+    """Return a page with a different text every hour."""
     words = ("salt sea wind rope anchor", "leaf root branch seed bark", "wheel axle spoke hub rim")[hour % 3]
     body = f"<p>{' and then '.join([words] * 5)}</p>"
     return Reply(200, (("content-type", "text/html"),), body.encode())
 
 
 def crawled() -> Drive:
-    """Two sites: one with pages that change, a feed-like home and a page that goes; one that does not answer."""
+    """Crawl two sites: one has changing pages, a list as home page and a page that disappears; one does not respond."""
     web = MemoryWeb(
         {f"{A}/robots.txt": robots(), f"{A}/": page("/one", "/two", "/gone"), f"{A}/two": page(title="two")}
     )
@@ -44,7 +44,7 @@ def crawled() -> Drive:
 
 
 def sums(drive: Drive) -> dict[str, dict[str, FetchStats]]:
-    """All days together, by site and kind."""
+    """Add up all days, by site and kind."""
     drive.keeper.spending.save(drive.now_s)
     found: dict[str, dict[str, FetchStats]] = {}
     for day in load_days(drive.book, drive.now_s, DAYS):
@@ -55,7 +55,7 @@ def sums(drive: Drive) -> dict[str, dict[str, FetchStats]]:
 
 
 def test_every_request_is_counted_once_by_purpose() -> None:
-    """Counts by site equal those of the servers, and each kind of fetch occurs where it must."""
+    """Counts by site equal those of the servers, and each kind of fetch occurs where expected."""
     drive = crawled().run(14 * HOUR_S)
     drive.keeper.request_urls([f"{A}/two"], drive.now_s)
     drive.run(HOUR_S)
@@ -76,7 +76,7 @@ def test_every_request_is_counted_once_by_purpose() -> None:
 
 
 def test_gains_are_put_down_to_the_kind_and_site_of_their_fetch() -> None:
-    """Whatever was measured first: what no one remembers is not counted, and nothing is counted as a fetch."""
+    """This is true whichever gain was measured first; unknown fetches are not counted, and gains are not fetches."""
     drive = crawled().run(HOUR_S)
     row = drive.pages()[f"{A}/two"]
     drive.keeper.on_gains(
@@ -93,7 +93,7 @@ def test_gains_are_put_down_to_the_kind_and_site_of_their_fetch() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 9)), max_size=600))
 def test_sites_of_a_day_are_bounded_and_nothing_is_lost(asked: list[tuple[int, int]]) -> None:
-    """Sites beyond the limit are counted together without a name."""
+    """Sites beyond the limit are counted together, without a name."""
     day = DaySpending(3, {})
     for site, fetches in asked:
         day.add(f"https://s{site}.test/", "first", FetchStats(fetches=float(fetches)))
@@ -105,7 +105,7 @@ def test_sites_of_a_day_are_bounded_and_nothing_is_lost(asked: list[tuple[int, i
 
 
 def test_days_go_by_themselves() -> None:
-    """A day that is a month old is not reported, though its key may still have it."""
+    """A month-old day is not reported, even if its key is still there."""
     book = memory_book()
     for number in (1, 5, 40):
         book.set_value(f"spending {number % DAYS}", DaySpending(number, {"a": {"first": FetchStats(1.0)}}).to_json())

@@ -1,4 +1,4 @@
-"""Unseen URLs in line by worth where the price binds: no one is lost, known pages stay, and else nothing changes."""
+"""Unseen URLs ordered by worth if the price is limiting: none is lost, known pages stay, nothing else changes."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ PRICE = 700.0
 
 
 def site() -> MemoryWeb:
-    """Some pages of both sections, then all other poor ones, then all other good ones."""
+    """Return some pages of both sections, then the other poor ones, then the other good ones."""
     paths = [f"/{part}/{n}" for n in range(TRIED) for part in ("poor", "good")]
     paths += [f"/{part}/{n}" for part in ("poor", "good") for n in range(TRIED, PAGES)]
     web = MemoryWeb({f"{A}{path}": page(title=path) for path in paths})
@@ -28,7 +28,7 @@ def site() -> MemoryWeb:
 
 
 def taught(gains: dict[str, float], order: str = "impact") -> Drive:
-    """A crawl that has fetched some of both, and learned their gains; then a price was set."""
+    """Return a crawl that fetched some of both, learned their gains, and then got a price."""
     rules = rules_for(SITE, recrawl=True, budget_per_s=1.0, delay_s=0.5, order=order)
     drive = BusyDrive(site(), rules, workers=1).begin()
     drive.run(until=lambda: len(drive.pages()) > 2 * TRIED)
@@ -42,13 +42,13 @@ def taught(gains: dict[str, float], order: str = "impact") -> Drive:
 
 
 def sections(urls: Sequence[str]) -> list[str]:
-    """The section of each."""
+    """Return the section of each."""
     return [url.split("/")[3] for url in urls if url.count("/") > 3]
 
 
 @pytest.mark.parametrize("step", [7, 5_000])
 def test_good_urls_come_first_though_found_last_and_none_is_lost(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """For any number weighed in a turn, no waiting URL is lost, and most of those that leave are good."""
+    """However many are weighed at a time, no waiting URL is lost, and most of those requested are good."""
     monkeypatch.setattr(by_worth, "URLS_PER_STEP", step)
     drive = taught({"good": 9.0, "poor": 0.0})
     known = set(drive.depths())
@@ -63,7 +63,7 @@ def test_good_urls_come_first_though_found_last_and_none_is_lost(monkeypatch: py
 
 
 def test_later_urls_join_the_queue_of_their_worth() -> None:
-    """A good page found behind hundreds of poor ones is among the next, and a poor one is not."""
+    """A good page found behind hundreds of poor ones is among the next; a poor one is not."""
     drive = taught({"good": 9.0, "poor": 0.0})
     drive.run(120.0)
     host = drive.keeper.hosts["a.test"].id
@@ -76,7 +76,7 @@ def test_later_urls_join_the_queue_of_their_worth() -> None:
 
 @pytest.mark.parametrize(("gains", "order"), [({}, "impact"), ({"good": 9.0, "poor": 0.0}, "breadth")])
 def test_the_order_stays_breadth_first_without_lessons(gains: dict[str, float], order: str) -> None:
-    """Then the order is as before: first found, first fetched."""
+    """Without measured gains, the order stays: first found, first fetched."""
     drive = taught(gains, order)
     drive.run(150.0)
     host = drive.keeper.hosts["a.test"]
@@ -99,7 +99,7 @@ def test_known_pages_that_wait_again_keep_their_place() -> None:
 
 
 def test_many_worths_are_those_of_each() -> None:
-    """Scoring a thousand at once gives the same as one at a time."""
+    """Scoring a thousand at once gives the same as scoring one at a time."""
     firsts = taught({"good": 9.0, "poor": 0.0}).keeper.first_fetches
     urls = [f"{A}/{path}" for path in ("good/1", "poor/2", "good/x/y?a=/b/", "", "other/3", "good/4")]
     links = [1, 1, 5, 0, 200, 3]

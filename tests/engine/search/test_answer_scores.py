@@ -36,7 +36,7 @@ QUERIES = (
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
-    """Pages of a few words in any order, in all fields."""
+    """Return pages of a few words in any order, in all fields."""
     rng = rng_for(1, "test/answer_scores")
 
     def some(most: int) -> str:
@@ -64,7 +64,7 @@ def watch(shelf: TestShelf, *queries: str) -> AnswerScorer:
 
 
 def test_each_score_is_that_of_search(shelf: TestShelf) -> None:
-    """All pages and queries at once, as search scores one query's candidates."""
+    """All pages and queries are scored at once, with the same result as search for one query."""
     ids = np.arange(1, len(shelf.leaves) + 1)
     found = watch(shelf, *QUERIES).score(shelf.forward(ids), shelf.get_signals(ids))
     assert set(found.query.tolist()) == set(range(len(QUERIES)))
@@ -77,7 +77,7 @@ def test_each_score_is_that_of_search(shelf: TestShelf) -> None:
 
 
 def test_pages_are_scored_alone_as_together(shelf: TestShelf) -> None:
-    """Nothing of a page depends on what else is measured with it."""
+    """A page's scores do not depend on what else is measured with it."""
     scorer, ids = watch(shelf, *QUERIES), np.arange(1, 41)
     together = scorer.score(shelf.forward(ids), shelf.get_signals(ids))
     each = [np.array([id_]) for id_ in ids.tolist()]
@@ -101,7 +101,7 @@ def change_pages(shelf: TestShelf, ids: Ints) -> tuple[ForwardTokens, ForwardTok
 
 
 def test_scores_of_changes_are_those_of_both_versions(shelf: TestShelf) -> None:
-    """What a change cannot move is not scored twice, and nothing of what it moves is missed, bit for bit."""
+    """Scores that a change cannot affect are not computed twice, and no affected score is missed, bit for bit."""
     scorer, ids = watch(shelf, *QUERIES), np.arange(1, 121)
     signals, every = shelf.get_signals(ids), np.ones(len(ids), np.bool_)
     before, after = change_pages(shelf, ids)
@@ -117,7 +117,7 @@ def test_scores_of_changes_are_those_of_both_versions(shelf: TestShelf) -> None:
 
 
 def test_a_score_is_the_sum_of_its_features(shelf: TestShelf) -> None:
-    """Search explains each score by features; measurement adds up the same ones without keeping them."""
+    """Search explains each score by its features; the measurement adds up the same features without storing them."""
     ids = np.arange(1, 61)
     forward, signals = shelf.forward(ids), shelf.get_signals(ids)
     for text in QUERIES:
@@ -130,7 +130,7 @@ def test_a_score_is_the_sum_of_its_features(shelf: TestShelf) -> None:
 
 
 def test_the_first_ten_measured_are_the_first_ten_served(shelf: TestShelf) -> None:
-    """At least four out of five over all queries: the rest is due to looser matches and site diversity."""
+    """Over all queries, at least 80% agree: the rest is due to looser matches and site diversity."""
     ids = np.arange(1, len(shelf.leaves) + 1)
     found = watch(shelf, *QUERIES).score(shelf.forward(ids), shelf.get_signals(ids))
     shared = served = 0

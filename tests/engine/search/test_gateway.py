@@ -1,4 +1,4 @@
-"""A gateway over shards of real indexes finds what one index of all pages finds, and says what is missing."""
+"""A gateway over shards of real indexes finds the same as a single index of all pages, and says what is missing."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
@@ -24,7 +24,7 @@ HOSTS = ("a.test", "b.test", "c.test")
 
 
 class Shards:
-    """Shards of real indexes, asked through the messages of the wire; ``silent`` ones do not respond."""
+    """Shards of real indexes, called with encoded messages; ``silent`` ones do not respond."""
 
     def __init__(self, shelves: Sequence[TestShelf], silent: frozenset[int] = frozenset(), **rules: Any) -> None:
         self._searchers = [ShardSearcher(shelf, **rules) for shelf in shelves]
@@ -32,11 +32,11 @@ class Shards:
 
     @property
     def numbers(self) -> Sequence[int]:
-        """All shards."""
+        """Return all shards."""
         return range(len(self._searchers))
 
     def ask(self, verb: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Call a verb in some."""
+        """Call a verb in some shards."""
         return {
             shard: decode_reply(verb, encode_reply(call_verb(_Shard(self._searchers[shard]), *decode_call(call))))
             for shard, values in arguments.items()
@@ -55,7 +55,7 @@ Open = Callable[[Sequence[Leaf]], list[TestShelf]]
 
 @pytest.fixture
 def divide(tmp_path: Path) -> Open:
-    """Builds an index of each host's pages."""
+    """Build an index of each host's pages."""
     numbers = count()
 
     def build(leaves: Sequence[Leaf]) -> list[TestShelf]:
@@ -66,12 +66,12 @@ def divide(tmp_path: Path) -> Open:
 
 
 def pages(host: str, text: str, many: int, **about: Any) -> list[Leaf]:
-    """Some different pages of a host."""
+    """Return some different pages of a host."""
     return [Leaf(f"http://{host}/{at}", f"Page {at}", f"{text} {FILLER} {host} {at}", **about) for at in range(many)]
 
 
 def test_scores_are_those_of_one_index(divide: Open, tmp_path: Path) -> None:
-    """A word that is common in one shard and rare in all others weighs the same everywhere."""
+    """A word that is common in one shard and rare in all others has the same weight everywhere."""
     leaves = [
         *pages("a.test", "kites", 30),
         Leaf("http://a.test/x", "Red kites", f"red kites {FILLER}"),
@@ -130,7 +130,7 @@ def test_rules_hold_in_all_shards(divide: Open) -> None:
 
 
 def test_a_word_on_no_page_is_corrected_by_the_largest_shard(divide: Open) -> None:
-    """The correction of the shard with most pages counts; a word that one shard has is left alone."""
+    """The correction of the shard with the most pages is used; a word that any shard has is left alone."""
     shelves = divide([*pages("a.test", "kites", 4), *pages("b.test", "gulls", 4)])
     shelves[0].spellings = {"kitse": "kites", "gulls": "kites"}
     gateway = Gateway(Shards(shelves))

@@ -1,4 +1,4 @@
-"""Which queries are watched at refreshes: those whose results still improve."""
+"""Which queries are measured at refreshes: those whose results still improve."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ MANY = int(4000 * MIN_CHANGES)
 
 
 def curves() -> QueryCurves:
-    """Words searched equally often; the first half has good results, the second half poor ones."""
+    """Return words searched equally often; the first half has good results, the second half poor ones."""
     scores = np.where(np.arange(WORDS) < WORDS // 2, 0.8, 0.2)
     table = ScoreCurve(np.repeat([[1.0], [20.0]], WORDS, axis=1), np.stack([scores, np.zeros(WORDS)]))
     return QueryCurves(WATCHED, np.ones(WORDS), table, table)
@@ -30,14 +30,14 @@ def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: floa
 
 
 def test_before_enough_is_measured_all_words_are_watched() -> None:
-    """And also where nothing ever improved, since then no one knows better."""
+    """The same is true if nothing ever improved, because then nothing is known."""
     assert len(select_needy_queries(curves(), QueryNeeds.empty())) == WORDS
     assert len(select_needy_queries(curves(), needs_of(np.ones(WORDS), MIN_CHANGES / 2))) == WORDS
     assert len(select_needy_queries(curves(), needs_of(np.zeros(WORDS)))) == WORDS
 
 
 def test_words_that_improve_are_kept_and_the_others_are_left_out() -> None:
-    """Where a tenth of the words has all gains, they are kept, and not many others."""
+    """If a tenth of the words has all gains, those are kept, with few others."""
     gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
     chosen = select_needy_queries(curves(), needs_of(gained, MANY))
     assert set(NUMBERS[gained > 0].tolist()) <= set(chosen.tolist())
@@ -45,7 +45,7 @@ def test_words_that_improve_are_kept_and_the_others_are_left_out() -> None:
 
 
 def test_a_word_that_was_never_measured_is_judged_by_its_like() -> None:
-    """Of unmeasured words those with poor results are needier, where words with poor results gained more."""
+    """Among unmeasured words, those with poor results are needier if such words gained more."""
     poor = np.arange(WORDS) >= WORDS // 2
     known = NUMBERS % 2 == 0
     needs = QueryNeeds.empty().add_gains(NUMBERS[known], np.where(poor, 5.0, 0.001)[known], MANY)

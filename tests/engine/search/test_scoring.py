@@ -1,4 +1,4 @@
-"""A search over a real index with click learning: what moves, what is explained, and where nothing is tried."""
+"""Searches over a real index with click learning: what moves, what is explained, and where nothing is tried."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ TRYING = Audience(unproven=2, seed=5)
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
-    """Pages that answer about alike, and a home page."""
+    """Return pages that match about equally well, and a home page."""
     home = Leaf("http://kites.org/", "Kites", "kites of the world")
     return TestShelf([*LEAVES, home], tmp_path_factory.mktemp("index"))
 
 
 def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation:
-    """The same if this query is searched often."""
+    """Return the same as if this query were searched often."""
     return known._replace(query=np.array([hash_query(query)]), query_views=np.array([views]))
 
 
@@ -35,7 +35,7 @@ def slate(
     query: str = "birds",
     rules: SearchRules = NO_RULES,
 ) -> Slate:
-    """The shown results."""
+    """Return the shown results."""
     return Searcher(shelf, rules, known).search(SearchRequest(query, audience=audience), NOW_S)
 
 
@@ -57,7 +57,7 @@ def test_the_control_group_gets_results_by_relevance(shelf: TestShelf) -> None:
 
 
 def test_unproven_pages_are_tried_and_marked(shelf: TestShelf) -> None:
-    """Two at most of the first ten, none of them first, each with its note and its propensity; the same list again."""
+    """At most two of the first ten, not the first one, each with a note and a propensity; the list is repeatable."""
     known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     shown = slate(shelf, known, TRYING)
     tried = [place for place, result in enumerate(shown.results, 1) if result.note == UNPROVEN]

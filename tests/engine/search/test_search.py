@@ -150,7 +150,7 @@ def test_home_page_of_the_site_that_is_named(folder: Path) -> None:
 
 
 def test_looser_where_few_pages_have_all(folder: Path) -> None:
-    """If no page has all words, those with most are shown, and the missing words are listed."""
+    """If no page has all words, those with most words are shown, and the missing words are listed."""
     leaves = [page(1, body="red kites fly"), page(2, body="blue boats")]
     slate = searched(folder, leaves, "red kites swim")
     assert urls(slate) == ["http://example.org/1"]
@@ -199,7 +199,7 @@ def test_forms_find_pages(folder: Path) -> None:
 
 
 def test_rules_of_the_operator(folder: Path) -> None:
-    """Synonyms match, pinned pages are first and say so, hidden ones are not shown."""
+    """Synonyms match, pinned pages are first and marked, hidden ones are not shown."""
     leaves = [page(1, title="Kites"), page(2), page(3), page(4, body="paper dragons")]
     rules = parse_rules(
         [("kites", "paper dragons")], [("Kites", "http://example.org/3")], [("kites", "http://example.org/2")]
@@ -212,7 +212,7 @@ def test_rules_of_the_operator(folder: Path) -> None:
 
 
 def test_filters_beside_the_query(folder: Path) -> None:
-    """Filters chosen in the form narrow the query."""
+    """Filters chosen in the form narrow the results."""
     leaves = [
         page(1, kind="pdf", language="de", date_s=NOW_S - 1e7),
         page(2, date_s=NOW_S - 1e6),
@@ -226,7 +226,7 @@ def test_filters_beside_the_query(folder: Path) -> None:
 
 
 def test_words_far_into_a_long_text(folder: Path) -> None:
-    """Words of a long text beyond the stored part count like those in it."""
+    """Words of a long text after the stored part count like those in it."""
     far = f"{'nothing new ' * MAX_WORDS} red kites fly"
     leaves = [page(1, body=far), page(2, body="kites fly red over here"), page(3, body=FILLER)]
     assert urls(searched(folder, leaves, "red kites fly"))[0] == "http://example.org/1"
@@ -239,7 +239,7 @@ def test_spam_ranks_lower(folder: Path) -> None:
 
 
 def test_a_page_that_is_gone_meanwhile(folder: Path) -> None:
-    """A page that is in the index but not in the page table is left out."""
+    """A page that is in the index but no longer in the page table is left out."""
     assert urls(searched(folder, [page(1), page(2)], "kites", gone=frozenset({1}))) == ["http://example.org/2"]
 
 
@@ -252,7 +252,7 @@ def test_an_empty_query_and_an_empty_index_give_no_results(folder: Path) -> None
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
-    """A small web that stays the same."""
+    """Return a small web that stays the same."""
     return TestShelf([page(number, f"h{number % 6}.org") for number in range(40)], tmp_path_factory.mktemp("index"))
 
 
@@ -266,7 +266,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
     number=st.integers(1, 1000),
 )
 def test_any_query_gets_a_slate(shelf: TestShelf, query: str, n: int, number: int) -> None:
-    """For any input, and any page number, there is a slate of at most this many results."""
+    """For any query and page number, there are at most this many results."""
     slate = Searcher(shelf).search(SearchRequest(query, n=n, page=number), NOW_S)
     assert len(slate.results) <= n
     assert len({result.id for result in slate.results}) == len(slate.results)
@@ -302,7 +302,7 @@ def test_copies_in_other_releases_are_versions(folder: Path) -> None:
 
 
 def test_a_word_that_is_nowhere_is_corrected(folder: Path) -> None:
-    """Its likely spelling is searched, in any position, and the slate says so; quotes keep the word as typed."""
+    """Its likely spelling is searched, in any position, and the page says so; quotes keep the word as typed."""
     leaves = [page(1), page(2)]
     slate = searched(folder, leaves, "kietes page", spellings={"kietes": "kites"})
     assert (len(slate.results), slate.corrected, slate.verbatim) == (2, "kites page", '"kietes" page')
@@ -314,7 +314,7 @@ def test_a_word_that_is_nowhere_is_corrected(folder: Path) -> None:
 
 
 def test_a_word_of_a_private_page_is_corrected_for_others(folder: Path) -> None:
-    """Otherwise one could tell from the missing correction that a private page has the word."""
+    """Otherwise, a missing correction would reveal that a private page has the word."""
     leaves = [page(1), Leaf("http://intranet/", "", "kietes", private="http://intranet/")]
     assert searched(folder, leaves, "kietes", spellings={"kietes": "kites"}).corrected == "kites"
     reader = SearchRequest("kietes", allowed=("http://intranet/",))
