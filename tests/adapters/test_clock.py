@@ -1,4 +1,4 @@
-"""World time: one rule, on which independent processes agree given the clock's value."""
+"""World time: independent processes with the same clock value agree."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ def test_real_clock_is_unix_time() -> None:
 
 
 def test_a_started_clock_opens_the_world_now() -> None:
-    """World time begins at the world's own start and only moves forward."""
+    """World time begins at the world's start and only moves forward."""
     clock = start_clock(1e9, 60.0)
     first_s, second_s = clock.now(), clock.now()
     assert 1e9 <= first_s <= second_s
@@ -63,7 +63,7 @@ def test_a_started_clock_opens_the_world_now() -> None:
 
 @given(TIMES, TIMES, SPEEDS, TIMES)
 def test_text_of_a_clock_gives_the_same_clock(wall_s: float, world_s: float, speed: float, ahead_s: float) -> None:
-    """No digit is lost on the way to another process."""
+    """No digit is lost when it is sent to another process."""
     clock = Clock(wall_s, world_s, speed, ahead_s)
     assert parse_clock(str(clock)) == clock
 

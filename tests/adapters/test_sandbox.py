@@ -1,4 +1,4 @@
-"""A document that takes over its reader can do nothing with it: the kernel refuses, and the outcome says so."""
+"""A hostile document in the reader process can do nothing: the kernel refuses, and the outcome says so."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ def attempt(reader: DocumentReader[int], line: str) -> DocumentText | DocumentFa
     ],
 )
 def test_a_call_that_no_reader_needs_fails(reader: DocumentReader[int], line: str) -> None:
-    """Sockets, programs, processes, signals and privileges are refused; the child goes on."""
+    """Sockets, programs, processes, signals and privileges are refused, and the child continues."""
     assert attempt(reader, line) == DocumentText("PermissionError", "", 1)
 
 
@@ -94,7 +94,7 @@ def test_other_ways_out_fail(reader: DocumentReader[int], number: int) -> None:
     ],
 )
 def test_files_cannot_be_opened(reader: DocumentReader[int], line: str, tmp_path: Path) -> None:
-    """Neither read nor listed nor written, wherever they are."""
+    """Files can be neither read, listed nor written, wherever they are."""
     (tmp_path / "secret").write_text("plover")
     assert attempt(reader, line.replace("HERE", str(tmp_path))) == DocumentText("PermissionError", "", 1)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("secret", "plover")]
@@ -118,13 +118,13 @@ def test_the_environment_has_no_secrets(reader: DocumentReader[int]) -> None:
     ],
 )
 def test_other_deeds_have_an_outcome(reader: DocumentReader[int], line: str, outcome: DocumentFailureReason) -> None:
-    """Memory is refused, and a crash is one document's."""
+    """Memory is refused, and a crash affects one document."""
     assert attempt(reader, line) == DocumentFailure(outcome)
     assert attempt(reader, "1 + 1") == DocumentText("", "2", 1)
 
 
 def test_the_library_folders_are_enough(reader: DocumentReader[int]) -> None:
-    """Modules, codecs and shared libraries that are loaded at their first use still are."""
+    """Modules, codecs and shared libraries can still be loaded when they are first used."""
     line = "[__import__(name).__name__ for name in ('pypdfium2', 'markdown_it', 'zipfile', 'encodings.shift_jis')]"
     found = attempt(reader, line)
     assert isinstance(found, DocumentText)
@@ -159,7 +159,7 @@ for deed in (lambda path: path.read_text(), lambda path: path.write_text("x"), l
 @needs_landlock
 @pytest.mark.parametrize("user", [0, 1234])
 def test_a_browser_has_its_own_files_alone(user: int) -> None:
-    """What is started like the browser can start programs, but reach no file of others that all may use."""
+    """A process started like the browser can start programs, but reach no files of others that all may use."""
     with TemporaryDirectory() as name:
         own, outside = Path(name) / "own", Path(name) / "data" / "secret"
         for folder in (Path(name), own, outside.parent):
@@ -181,5 +181,5 @@ def test_a_browser_has_its_own_files_alone(user: int) -> None:
     ],
 )
 def test_what_protects_is_said(sandbox: Sandbox, part: str) -> None:
-    """One sentence for each kind of machine."""
+    """There is one sentence for each kind of machine."""
     assert part in str(sandbox)

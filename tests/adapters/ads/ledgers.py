@@ -48,19 +48,19 @@ ONE = PayerBudget(Decimal("1.00"), "ann")
 def offered(
     token: str, price: str = "0.40", budget: str = "1.00", at_s: float = NOW_S, payer: str = "spring"
 ) -> ImpressionOffer:
-    """A requested impression with a click probability of one in ten."""
+    """Return a requested impression with a click probability of one in ten."""
     reason = "believed: because"
     showing = AdImpression(token, at_s, DAY, payer, 1, "red shoes", 0, 2.5, 1.0, Decimal(price), reason)
     return ImpressionOffer(showing, PayerBudget(Decimal(budget), "ann"), 1.0, 0.1)
 
 
 def person(after_s: float = 5.0, mark: str = "ab", budget: PayerBudget = ONE) -> ClickContext:
-    """A click by someone."""
+    """Return a click by someone."""
     return ClickContext(NOW_S + after_s, mark, is_bot=False, on_target=True, budget=budget)
 
 
 class Books(Protocol):
-    """An empty ledger under test; ``refusals`` are the errors by which its database refuses a change."""
+    """An empty ledger under test; ``refusals`` are the errors with which its database refuses a change."""
 
     refusals: tuple[type[Exception], ...]
 
@@ -149,7 +149,7 @@ class PostgresBooks(Books):
 
     @contextmanager
     def open_another(self) -> Iterator[PostgresLedger]:
-        """Open the same ledger over a connection of its own."""
+        """Open the same ledger over another connection."""
         with closing(AdDatabase(self._dsn)) as database:
             yield PostgresLedger(database)
 

@@ -1,4 +1,4 @@
-"""The campaign store: advertisers, campaigns and ads round-trip, in folders of any format."""
+"""The campaign store: advertisers, campaigns and ads are saved and loaded, in folders of any format."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 @pytest.mark.parametrize("number", [2, 7, 8])
 def test_older_folders_have_an_empty_market(number: int, tmp_path: Path) -> None:
-    """Before format 8 there was none; the stored sample has an advertiser, a campaign and an ad."""
+    """Formats before 8 had no ads; the stored sample has an advertiser, a campaign and an ad."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
     with opened(folder) as state:
         market = CampaignStore(state.db)

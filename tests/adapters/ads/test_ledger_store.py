@@ -1,4 +1,4 @@
-"""The ledger in a file: of older versions, damaged or lost, and with processes that are killed."""
+"""The ledger in a file: older versions, damaged or lost files, and killed processes."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ def book(tmp_path: Path) -> Iterator[LedgerStore]:
 
 
 def test_a_kept_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
-    """A ledger of version 1, which held whole prices: for readers and writers, its books balance."""
+    """A ledger of version 1, which held full prices, balances for readers and writers."""
     shutil.copy(GOLDEN / "ledger-1" / LEDGER_NAME, tmp_path)
     reader = LedgerReader(tmp_path)
     assert reader.read_counts() == {
@@ -49,7 +49,7 @@ def test_a_kept_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
 
 
 def test_a_ledger_without_refunds_is_brought_up_to_date(tmp_path: Path) -> None:
-    """A ledger of version 2, without refunds: its books balance, and clicks are charged as before."""
+    """A ledger of version 2, without refunds, balances, and clicks are charged as before."""
     shutil.copy(GOLDEN / "ledger-2" / LEDGER_NAME, tmp_path)
     assert balance(tmp_path) == Balance(Decimal("0.80"), Decimal("0.08"))
     with closing(LedgerStore(tmp_path)) as book:
@@ -59,7 +59,7 @@ def test_a_ledger_without_refunds_is_brought_up_to_date(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_missing", [True, False])
 def test_a_lost_ledger_is_not_replaced_by_an_empty_one(tmp_path: Path, is_missing: bool) -> None:  # noqa: FBT001 - both kinds
-    """Writers and readers refuse it; the operator may decide to start another."""
+    """Writers and readers refuse to open it; the operator may decide to start a new one."""
     LedgerStore(tmp_path).close()
     (tmp_path / LEDGER_NAME).unlink() if is_missing else (tmp_path / LEDGER_NAME).write_bytes(b"")
     for _ in range(2):
@@ -110,7 +110,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_kill_9_between_click_and_charge(tmp_path: Path) -> None:
-    """At every statement it is charged once or not at all, and once in the end, however often it is repeated."""
+    """A kill at any statement charges a click at most once, and repeating the click charges it exactly once."""
     seen = []
     for left in range(0, 20, 2):
         folder = tmp_path / str(left)
@@ -156,7 +156,10 @@ for thread in threads: thread.join()
 
 
 def test_sixteen_clickers_are_killed_and_no_budget_is_exceeded(tmp_path: Path) -> None:
-    """Four processes of four clickers are killed one after the other: the books balance, and end at the budget."""
+    """Four processes with four clickers each are killed one after another.
+
+    The ledger balances, and ends at the budget.
+    """
     with closing(LedgerStore(tmp_path)) as book:
         wished = [offered(str(number), "0.07") for number in range(64)]
         for one in wished:

@@ -1,4 +1,4 @@
-"""Every ledger: never above a budget, each click charged once or not at all; in a file, and in PostgreSQL."""
+"""Every ledger, in a file and in PostgreSQL: never above a budget, and each click is charged at most once."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -45,7 +45,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture(params=["file", pytest.param("postgres", marks=NO_POSTGRES)])
 def create_books(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Books]:
-    """A function that creates empty ledgers of one kind."""
+    """Return a function that creates empty ledgers of one kind."""
     if request.param == "file":
         return lambda: FileBooks(tmp_path_factory.mktemp("ledger"))
     server: Postgres = request.getfixturevalue("postgres")
@@ -80,7 +80,7 @@ def test_a_showing_that_cannot_be_paid_is_not_made(books: Books) -> None:
 
 
 def test_a_click_is_capped_at_what_is_left(books: Books) -> None:
-    """Of three impressions at 0.40 with a budget of 1.00, the last click costs 0.20, and one more nothing."""
+    """Of three impressions at 0.40 with a budget of 1.00, the last click costs 0.20, and another one nothing."""
     books.ledger.record_impressions([offered(token) for token in "abcd"], ASKED)
     charged = [books.ledger.record_click(token, person(mark=token)).charged for token in "abcd"]
     assert charged == [Decimal("0.40"), Decimal("0.40"), Decimal("0.20"), Decimal(0)]
@@ -105,7 +105,7 @@ def test_an_advertiser_pays_no_more_than_its_budget(books: Books) -> None:
 
 
 def test_one_address_counts_for_a_few_showings_a_day(books: Books) -> None:
-    """Further ones are shown, but neither put money on hold nor are learned from; searches have the same limit."""
+    """Further impressions are shown, but neither hold money nor are learned from; searches have the same limit."""
     asked = ASKED._replace(visitor="ab")
     for number in range(30):
         assert len(books.ledger.record_impressions([offered(str(number), "0.10")], asked)) == 1
@@ -121,7 +121,7 @@ def test_one_address_counts_for_a_few_showings_a_day(books: Books) -> None:
 
 
 def test_the_same_token_is_held_once(books: Books) -> None:
-    """A second click finds it on hold."""
+    """A second click finds it held."""
     for _ in range(3):
         assert len(books.ledger.record_impressions([offered("a")], ASKED)) == 1
     assert books.balance().held == Decimal("0.04")
@@ -160,7 +160,7 @@ def test_an_address_that_clicks_too_often_gets_refunds(books: Books) -> None:
 
 
 def test_one_network_cannot_use_up_a_budget(books: Books) -> None:
-    """After its first click it is charged for at most a fifth of the budget, from any of its addresses."""
+    """After its first click, it is charged at most a fifth of the budget, from any of its addresses."""
     books.ledger.record_impressions([offered(token, "0.15") for token in "abc"], ASKED)
     came = [books.ledger.record_click(token, person(mark=f"12345678{token}")).objection for token in "ab"]
     assert came == [None, ClickRejection.SAME_NETWORK]
@@ -168,13 +168,13 @@ def test_one_network_cannot_use_up_a_budget(books: Books) -> None:
 
 
 def test_an_unknown_token_is_none_of_ours(books: Books) -> None:
-    """Whatever its content."""
+    """This is true whatever its content."""
     assert books.ledger.record_click("x' OR 1", person()) == ClickOutcome(None, ClickRejection.FORGED)
     books.ledger.count_refused_click(DAY, ClickRejection.FORGED)
 
 
 def test_losses_are_counted(books: Books) -> None:
-    """By what an ad lost to."""
+    """They are counted by the reason for which an ad lost."""
     lost = [LostImpression(7, "red shoes", "fall", to) for to in ("budget", "rank", "rank", "reserve")]
     books.ledger.record_impressions([offered("a", "20.00")], ASKED._replace(lost=lost))
     tallies = books.reader.read_tallies(DAY)

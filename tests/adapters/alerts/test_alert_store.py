@@ -1,4 +1,4 @@
-"""The alert store: each page once, whatever is killed or rebuilt; messages are kept until they are delivered."""
+"""The alert store: each page once, even after kills and rebuilds; messages are kept until they are delivered."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ NOW_S = 1_800_000_000.0
 
 
 def fresh(print_: int, found_s: float = NOW_S) -> NewPage:
-    """A new page."""
+    """Return a new page."""
     return NewPage(print_, 1000 + print_, found_s, "feed", "https://a.test/feed", NOW_S)
 
 
 def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
-    """A page that matches these alerts and some webhooks."""
+    """Return a page that matches these alerts and some webhooks."""
     item = AlertItem(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
     return MatchedItem(print_, item, watches, hooks)
 
@@ -58,7 +58,7 @@ def seqs(folder: Path, after: int = 0, watch: str | None = None) -> list[int]:
 
 
 def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: AlertStore) -> None:
-    """After a dead indexer, a dead notifier or a rebuilt index, there is still one item."""
+    """After an indexer or notifier was killed, or the index was rebuilt, there is still one item."""
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]
@@ -70,7 +70,7 @@ def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: Ale
 
 
 def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> None:
-    """A copy that later gets its own content is not new either."""
+    """A copy that later gets its own content isn't new, either."""
     book.add_new_pages([fresh(1), fresh(2), fresh(3, NOW_S - MAX_NEWS_AGE_S - 1)], [4], [2], NOW_S)
     book.add_new_pages([fresh(4)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]
@@ -81,7 +81,7 @@ def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> N
 def test_whoever_follows_the_cursor_sees_each_page_once(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], most: int
 ) -> None:
-    """Whatever arrives between two requests, and however few items are requested at once."""
+    """This is true whatever arrives between two requests, and for any number of items per request."""
     folder = tmp_path_factory.mktemp("cursor")
     seen: list[int] = []
     cursor = 0
@@ -96,7 +96,7 @@ def test_whoever_follows_the_cursor_sees_each_page_once(
 
 
 def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore) -> None:
-    """A message has the items of its watch that arrived together; the next one waits for it."""
+    """A message has the items of its alert that arrived together; the next one waits for it."""
     told_of(book, told(1, "w", "v", hooks=("w",)), told(2, "v"), told(3, "w", hooks=("w",)))
     told_of(book, told(4, "w", hooks=("w",)))
     assert seqs(tmp_path, 0, "w") == [1, 3, 4]
@@ -117,7 +117,7 @@ def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore
 def test_what_waits_is_bounded_and_what_is_given_up_says_so(
     tmp_path: Path, book: AlertStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receiver that is away for long loses the oldest messages; a removed watch loses all that wait."""
+    """A receiver that is unreachable for long loses the oldest messages; a removed alert loses all waiting ones."""
     most = 3
     monkeypatch.setattr(watch_book, "MAX_WAITING", most)
     for number in range(1, most + 3):

@@ -44,12 +44,12 @@ with opened(Path(sys.argv[1])) as state:
 
 
 def url(number: int) -> str:
-    """One of the host's pages."""
+    """Return one of the host's pages."""
     return f"https://{HOST}/{number}"
 
 
 def body(number: int, version: int) -> bytes:
-    """A page body that hardly compresses."""
+    """Return a page body that hardly compresses."""
     return random.Random(1000 * number + version).randbytes(1000)  # noqa: S311 - filler
 
 
@@ -107,7 +107,7 @@ def test_a_file_is_judged_by_age_and_share(stored: ArchiveFile, pressed: bool, e
 
 
 def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
-    """While the last version is younger than the retention period, every version stays."""
+    """While the last version is younger than the retention period, all versions stay."""
     with opened(tmp_path) as state:
         crawl(state, pages=10, versions=5)
         before = archived(state)
@@ -117,7 +117,7 @@ def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
 
 
 def test_old_versions_go_and_the_latest_stay(tmp_path: Path) -> None:
-    """After the retention period, hardly more than the latest versions is left, and each can be read."""
+    """After the retention period, hardly more than the latest versions is left, and all of them can be read."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
         size = sum(state.store.load_archive_lengths().values())

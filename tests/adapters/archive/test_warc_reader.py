@@ -33,7 +33,7 @@ DATE_S = 1_600_000_000.0
 def raw(
     number: int, body: bytes = b"", head: str = "", *, digest: bool = True, http: bytes = b"", **fields: str
 ) -> bytes:
-    """A response record as plain bytes; given fields replace the defaults, an empty one is left out."""
+    """Return a response record as plain bytes; given fields replace the defaults, an empty one is left out."""
     block = (http or b"HTTP/1.1 200 OK\r\nServer: s\r\n\r\n") + (body or b"page %d" % number * 20)
     checksum = "sha1:" + b32encode(hashlib.sha1(block, usedforsecurity=False).digest()).decode()
     usual = {
@@ -66,12 +66,12 @@ def damages(results: list[ImportedAnswer | Damage]) -> list[Damage]:
 
 
 def packed(*records: bytes) -> bytes:
-    """Records, each in its own gzip member."""
+    """Return records, each in its own gzip member."""
     return b"".join(gzip.compress(record, mtime=0) for record in records)
 
 
 def plain(*records: bytes) -> bytes:
-    """Records, one after the other."""
+    """Return records, one after another."""
     return b"".join(records)
 
 
@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_answer_comes_out_as_it_was_written(tmp_path: Path) -> None:
-    """URL, time, status, headers in order with lower-case names, payload, and offset."""
+    """URL, time, status, headers in order with lower-case names, payload and offset are the same."""
     http = b"HTTP/1.1 404 Not Found\r\nX-B: 1\r\nx-a: zwei\r\n drei\r\nX-B: 2\r\n\r\n"
     (record,) = found(tmp_path, raw(7, b"gone", http=http))
     headers = (("x-b", "1"), ("x-a", "zwei drei"), ("x-b", "2"))
@@ -125,7 +125,7 @@ def test_a_file_of_the_first_format_is_read_for_ever() -> None:
 
 
 def test_requests_notes_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
-    """They are not responses of a web server, and nothing is wrong with them."""
+    """They are not responses of a web server, but they are not errors."""
     others = [
         raw(1, WARC_Type="request"),
         raw(2, WARC_Type="metadata"),
@@ -230,7 +230,7 @@ def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form,
 @FORMS
 @pytest.mark.parametrize("power", range(10, 20))
 def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: int) -> None:
-    """Even if the next record begins across a chunk boundary."""
+    """The next record is found even if it begins across a chunk boundary."""
     for length in range(2**power - 20, 2**power + 2):
         results = found(
             tmp_path, form(raw(1)) + b"j" * length + form(raw(2)), "x.warc.gz" if form is packed else "x.warc"
@@ -239,7 +239,7 @@ def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: i
 
 
 def test_a_length_that_is_too_long_ends_at_the_next_member(tmp_path: Path) -> None:
-    """Even if it would end at the end of a record, and there is no digest."""
+    """This is true even if it would end at the end of a record, and there is no digest."""
     block_bytes = len(raw(1).partition(b"\r\n\r\n")[2]) - 4
     wrong = raw(1, digest=False, Content_Length=str(block_bytes + 4 + len(raw(2))))
     results = found(tmp_path, packed(wrong, raw(2), raw(3)), "x.warc.gz")
@@ -249,7 +249,7 @@ def test_a_length_that_is_too_long_ends_at_the_next_member(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("beyond_bytes", range(10))
 def test_a_member_that_fails_its_checksum_is_lost(tmp_path: Path, beyond_bytes: int) -> None:
-    """Even if all bytes are read before the checksum, and there is no digest."""
+    """This is true even if all bytes are read before the checksum, and there is no digest."""
     stored = gzip.compress(raw(1, bytes(2**17), digest=False), 0, mtime=0)
     body = bytes(2**17 - (len(stored) - 2**17) + beyond_bytes)
     wrong = bytearray(gzip.compress(raw(1, body, digest=False), 0, mtime=0))
@@ -261,7 +261,7 @@ def test_a_member_that_fails_its_checksum_is_lost(tmp_path: Path, beyond_bytes: 
 
 @FORMS
 def test_a_torn_record_does_not_swallow_the_next(tmp_path: Path, form: Form) -> None:
-    """This happens when a writer died and another one continued in the same file."""
+    """This happens if a writer is killed and another one continues the file."""
     torn = form(raw(1, bytes(range(256)) * 8, digest=False))
     following = form(raw(2, b"long enough " * 500)) + form(raw(3))
     for kept_bytes in range(5, len(torn) - 5, 7):
@@ -290,7 +290,7 @@ def test_any_bytes_are_read_without_an_exception(folder: Path, data: bytes, name
     )
 )
 def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: list[bytes]) -> None:
-    """Headers without ends, lengths without blocks, responses without headers."""
+    """Headers without ends, lengths without blocks and responses without headers are all accepted."""
     results = found(folder, b"".join(scraps) + b"\r\n\r\n" + raw(1))
     assert urls(results)[-1:] in ([1], [])
     assert all(isinstance(result, ImportedAnswer | Damage) for result in results)
@@ -298,7 +298,7 @@ def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: l
 
 @FORMS
 def test_a_record_above_the_limit_is_passed_over_with_a_word(tmp_path: Path, form: Form) -> None:
-    """The next one is read."""
+    """It is reported, and the next one is read."""
     data = form(raw(1)) + form(raw(2, b"x" * 5000)) + form(raw(3))
     results = found(tmp_path, data, limit_bytes=1000)
     assert urls(results) == [1, 3]
@@ -308,7 +308,7 @@ def test_a_record_above_the_limit_is_passed_over_with_a_word(tmp_path: Path, for
 
 
 def test_memory_does_not_follow_the_size_of_a_record(tmp_path: Path) -> None:
-    """A record a hundred times larger than the limit, compressed to almost nothing, takes memory like the limit."""
+    """A compressed record a hundred times larger than the limit needs no more memory than the limit."""
     limit = 2**19
     data = packed(raw(1), raw(2, bytes(100 * limit)), raw(3))
     tracemalloc.start()
@@ -320,7 +320,7 @@ def test_memory_does_not_follow_the_size_of_a_record(tmp_path: Path) -> None:
 
 
 class Counting(io.BytesIO):
-    """A file that counts how much was read."""
+    """A file that counts how many bytes were read."""
 
     read_bytes = 0
 
@@ -348,7 +348,7 @@ def test_no_file_makes_the_search_for_members_read_without_end() -> None:
 
 
 def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
-    """If each header claims half of the file, wasted reads stay within a multiple of the file."""
+    """If each header claims half of the file, wasted reads stay within a multiple of the file's size."""
     claimed_bytes = 500_000
     head = f"WARC/1.0\r\nContent-Length: {claimed_bytes}\r\nWARC-Block-Digest: sha1:A\r\n\r\n".encode()
     data = head * (2 * claimed_bytes // len(head))
@@ -402,7 +402,7 @@ def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> 
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, flaw: bytes, why: str) -> None:
-    """The record after it is read."""
+    """The damage is reported, and the record after it is read."""
     results = found(tmp_path, plain(flaw, raw(2)))
     assert urls(results) == [2]
     assert why in damages(results)[0].why
@@ -432,7 +432,7 @@ def test_after_a_whole_record_that_is_of_no_use_nothing_is_searched(tmp_path: Pa
     ],
 )
 def test_habits_of_other_writers_are_understood(tmp_path: Path, record: bytes) -> None:
-    """Old versions, bracketed URLs, bare line feeds, missing or doubled blank lines, odd cases: no damage."""
+    """Old versions, bracketed URLs, bare line feeds, missing or extra blank lines and unusual cases are not damage."""
     results = found(tmp_path, plain(record, raw(2)))
     assert urls(results) == [1, 2]
     assert damages(results) == []
@@ -482,7 +482,7 @@ def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, t
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=8))
 def test_any_chunks_join_to_the_body(folder: Path, chunks: list[bytes]) -> None:
-    """Even if they contain line breaks or look like chunks themselves."""
+    """This is true even if they contain line breaks or look like chunks themselves."""
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
     (record,) = found(folder, raw(1, body, http=b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"))
     assert isinstance(record, ImportedAnswer)
@@ -501,7 +501,7 @@ def test_a_plain_file_with_the_wrong_name_is_read(tmp_path: Path) -> None:
 
 
 def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None:
-    """A missing or truncated file, a wrong offset and a request are reported with the file."""
+    """A missing or truncated file, a wrong offset, and a request are reported with the file."""
     with closing(WarcWriter(tmp_path, "w0", "test")) as writer:
         place = writer.append(Exchange("http://e/", DATE_S, b"GET / HTTP/1.1", b"HTTP/1.1 200 OK", b"x", "192.0.2.1"))
     assert read_answer(tmp_path, place) == ArchivedAnswer(b"HTTP/1.1 200 OK\r\n\r\n", b"x")

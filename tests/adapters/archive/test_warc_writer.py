@@ -38,12 +38,12 @@ HTML = b"<!doctype html><title>A</title>" + b"<p>Some words of a page.</p>" * 50
 def answered(
     head: bytes = b"HTTP/1.1 200 OK\r\n\r\n", payload: bytes = HTML, url: str = "https://example.org/a"
 ) -> Exchange:
-    """An exchange with this response."""
+    """Return an exchange with this response."""
     return Exchange(url, 1_700_000_000.5, REQUEST, head, payload, "192.0.2.1")
 
 
 def again(exchange: Exchange, head: bytes = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n") -> Exchange:
-    """The same page requested again, and not modified."""
+    """Return another request for the same page, which is not modified."""
     what = Revisit("server-not-modified", exchange.url, exchange.fetched_s, compute_digest(exchange.payload))
     return replace(exchange, response_head=head, payload=b"", fetched_s=exchange.fetched_s + 9.0, revisit=what)
 
@@ -86,7 +86,7 @@ def passes(command: Sequence[str | Path]) -> None:
 
 
 def check(*files: Path) -> None:
-    """Run both checkers; one does not know that a revisit's payload digest is of a payload elsewhere."""
+    """Run both checkers; one does not know that a revisit's payload digest refers to a payload elsewhere."""
     passes(["warcio", "check", *files])
     for file in files:
         of_payloads = [] if list(ArchiveIterator(str(file), record_types=revisit)) else ["-p"]
@@ -94,7 +94,7 @@ def check(*files: Path) -> None:
 
 
 def written(folder: Path, *exchanges: Exchange, rotate_bytes: int = 10**9, name: str = "w0") -> list[ArchiveLocation]:
-    """Return where each was written."""
+    """Write exchanges and return their locations."""
     with closing(WarcWriter(folder, name, "Vedette/test", "op@example.org", rotate_bytes)) as writer:
         return [writer.append(exchange) for exchange in exchanges]
 
@@ -113,7 +113,7 @@ def as_others_read(folder: Path, place: ArchiveLocation) -> tuple[WarcRecord, by
 
 
 def test_checkers_of_the_field_accept_every_kind_of_answer(tmp_path: Path) -> None:
-    """Block and payload digests agree with those computed by other programs."""
+    """Block and payload digests agree with those that other programs compute."""
     places = written(tmp_path, *KINDS.values())
     check(tmp_path / places[0].file)
 
@@ -182,7 +182,7 @@ def test_request_and_answer_know_each_other(tmp_path: Path) -> None:
 
 
 def test_no_two_records_have_one_name(tmp_path: Path) -> None:
-    """Not even if the same response is written twice at the same moment."""
+    """This is true even if the same response is written twice at the same moment."""
     (place, *_) = written(tmp_path, answered(), answered(), answered())
     names = [head["WARC-Record-ID"] for head in heads(tmp_path / place.file)]
     assert len(set(names)) == len(names)
@@ -208,7 +208,7 @@ def test_a_revisit_leads_to_the_record_that_has_the_payload(tmp_path: Path, prof
 
 
 def test_what_was_cut_says_so(tmp_path: Path) -> None:
-    """The reason is in the record's header."""
+    """The record's header contains the reason."""
     (place,) = written(tmp_path, KINDS["cut"])
     record, _ = as_others_read(tmp_path, place)
     assert record.headers["WARC-Truncated"] == "length"
@@ -241,7 +241,7 @@ def test_a_value_cannot_begin_a_line_of_its_own(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_not_http_is_refused(tmp_path: Path) -> None:
-    """It is the caller's mistake: the HTTP adapter never returns such bytes."""
+    """This is the caller's mistake: the HTTP adapter never returns such bytes."""
     with pytest.raises(ValueError, match="status line"):
         written(tmp_path, answered(b"hello\r\n\r\n"))
 
@@ -308,7 +308,7 @@ def test_whatever_a_server_sends_passes_the_checkers(exchanges: list[Exchange]) 
 
 
 def test_files_end_near_the_wanted_size_and_at_a_record(tmp_path: Path) -> None:
-    """Every file but the last has reached the size, by at most one exchange, and is complete."""
+    """Every file but the last exceeds the size by at most one exchange, and is complete."""
     rotate_bytes = 3000
     places = written(
         tmp_path, *[answered(url=f"https://example.org/{n}") for n in range(12)], rotate_bytes=rotate_bytes
@@ -382,7 +382,7 @@ def test_two_writers_of_one_name_do_not_mix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "..\x00", "a b"])
 def test_a_name_that_cannot_be_a_file_name_is_refused(tmp_path: Path, name: str) -> None:
-    """Immediately, not with the first page."""
+    """It is refused immediately, not with the first page."""
     with pytest.raises(ValueError, match="file name"):
         WarcWriter(tmp_path, name, "Vedette/test")
 
@@ -442,7 +442,7 @@ def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
 
 
 def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
-    """While the coordinator lives, no one else needs it; files of other writers are not touched."""
+    """If the coordinator is running, no one else needs it; files of other writers are not changed."""
     (mine, _) = written(tmp_path, answered(), answered())
     (other,) = written(tmp_path, answered(), name="w1")
     path = tmp_path / mine.file
@@ -457,7 +457,7 @@ def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_tail_that_is_shared_with_a_backup_stays_there(tmp_path: Path) -> None:
-    """Truncating a file that has a second hard link leaves the other one as it is."""
+    """Truncating a file that has a second hard link does not change the other one."""
     (place,) = written(tmp_path, answered())
     path, other = tmp_path / place.file, tmp_path / "backup"
     whole = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The data folder: locking, what it survives, and which folders are refused with which message."""
+"""The data folder: locking, crashes, and which folders are refused with which message."""
 
 import os
 import shutil
@@ -108,7 +108,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """A folder that every user of the machine can reach, unlike pytest's own."""
+    """Return a folder that every user of the machine can reach, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o755)
@@ -117,7 +117,7 @@ def open_to_all() -> Iterator[Path]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, those in folders within included."""
+    """Return every file of a folder, including those in subfolders."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -243,7 +243,7 @@ def test_committed_data_survives_kill_9(tmp_path: Path, lost: int) -> None:
 
 
 def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
-    """The next start knows whether the last process closed the folder cleanly, and so does only that start."""
+    """The next start knows whether the last process closed the folder cleanly, but later starts do not."""
     with opened(folder) as state:
         assert state.clean
     with lock_folder(folder):

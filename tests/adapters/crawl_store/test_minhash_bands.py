@@ -1,4 +1,4 @@
-"""The band table: a small and fast dictionary that survives its process."""
+"""The band table: a small and fast dictionary that outlives its process."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def ids(*numbers: int) -> Ids:
-    """Page ids."""
+    """Return page ids."""
     return np.array(numbers, np.uint32)
 
 
@@ -42,7 +42,7 @@ def count(first: int, size: int) -> Ids:
 
 
 def random_bands(seed: int, size: int) -> UInt64s:
-    """Bands that no other page has."""
+    """Return bands that no other page has."""
     return np.random.default_rng(seed).integers(0, 2**64, (size, BANDS), dtype=np.uint64)
 
 

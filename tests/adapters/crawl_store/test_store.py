@@ -1,4 +1,4 @@
-"""The crawl store: saved values are found again, the latest wins, and broken rows are reported as damage."""
+"""The crawl store: saved values are loaded again, the latest one wins, and invalid rows are reported as damage."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def book(db: sqlite3.Connection) -> CrawlStore:
 
 @given(rows=st.lists(ROWS, max_size=5), links=st.lists(LINKS, max_size=5))
 def test_pages_are_found_as_they_were_kept(rows: list[PageRow], links: list[str]) -> None:
-    """The latest row of each URL, with every field and its links."""
+    """The latest row of each URL is loaded with every field and its links."""
     connection, book = new_book()
     with closing(connection):
         for row in rows:
@@ -98,7 +98,7 @@ def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: CrawlSto
 
 
 def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
-    """A due page is returned once until it is fetched; one that is due later or never is not returned."""
+    """A due page is returned once, until it is fetched; pages due later or never are not returned."""
     for id_, due_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 99.0), (5, inf)):
         book.save_pages([(ROW._replace(id=id_, due_s=due_s), ((), ()))])
     assert [(one.id, one.host) for one in book.get_due(30.0, most=2)] == [(2, HOST), (3, HOST)]
@@ -149,7 +149,7 @@ def test_a_robots_state_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connec
 
 @pytest.mark.parametrize("settings", ["{", "[]", '{"colour": "red"}'])
 def test_a_site_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, settings: str) -> None:
-    """So are the settings of a site, which is named."""
+    """The settings of a site are validated as well, and the error names the site."""
     book.save_site(SiteRow(SITE, paused=False, added_s=1.0))
     db.execute("UPDATE site SET settings = ?", (settings,))
     with pytest.raises(StoreCorrupt, match=SITE.start):
@@ -158,7 +158,7 @@ def test_a_site_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, se
 
 @pytest.mark.parametrize("blob", [b"", b"\x00", b"x\x9c"])
 def test_links_that_cannot_be_unpacked(book: CrawlStore, db: sqlite3.Connection, blob: bytes) -> None:
-    """So are the links of a page."""
+    """The links of a page are validated as well."""
     book.save_pages([(ROW, (("https://a.test/",), ()))])
     db.execute("UPDATE page SET links = ?", (blob,))
     with pytest.raises(StoreCorrupt):

@@ -60,7 +60,7 @@ def test_links_are_counted_by_host(batches: list[list[UnlistedLink]]) -> None:
 
 
 def test_every_row_has_its_partition(book: CrawlStore) -> None:
-    """As for every row of a host, so that a cluster can divide them."""
+    """A cluster can divide these rows like all other rows of a host."""
     book.add_unlisted_links([link("www.x.test")])
     assert book._db.execute("SELECT partition FROM stranger").fetchall() == [(partition_of("www.x.test"),)]
 
@@ -74,7 +74,7 @@ def test_the_most_linked_are_offered_up_to_a_number(book: CrawlStore) -> None:
 
 
 def test_what_is_dismissed_is_not_offered_again(book: CrawlStore) -> None:
-    """Neither at once, nor when more pages link there, nor if it was dismissed before any did."""
+    """This is true immediately, after more pages link to it, and if it was dismissed before any did."""
     book.add_unlisted_links([link("x.test")])
     assert book.dismiss_unlisted_host("x.test")
     assert not book.dismiss_unlisted_host("x.test")
@@ -94,7 +94,7 @@ def test_a_dismissal_can_be_taken_back(book: CrawlStore) -> None:
 
 
 def test_what_is_dropped_is_forgotten(book: CrawlStore) -> None:
-    """It starts over when it is linked to again."""
+    """It starts from zero when it is linked again."""
     book.add_unlisted_links([link("x.test"), link("x.test"), link("y.test")])
     book.delete_unlisted_hosts(["x.test", "nobody.test"])
     book.add_unlisted_links([link("x.test")])

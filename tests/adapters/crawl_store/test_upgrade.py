@@ -1,4 +1,4 @@
-"""A folder of any kept format is upgraded, used, and handed back to the version that wrote it."""
+"""A folder of any old format is upgraded, used, and returned to the version that wrote it."""
 
 import shutil
 import sqlite3
@@ -55,7 +55,7 @@ def test_an_upgraded_folder_is_used_and_goes_back(number: int, tmp_path: Path) -
 def test_a_release_of_two_versions_ago_refuses_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It knows older formats only: every command says so in one line, and nothing in the folder changes."""
+    """It only knows older formats: every command says so in one line, and nothing in the folder changes."""
     folder = copy_sample(FORMAT, tmp_path)
     monkeypatch.setattr(data_folder, "FORMAT", FORMAT - 2)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""The rows behind a count: the same number, each once, however they are paged."""
+"""The rows behind a count: as many as the count, each once, however they are paged."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ _PAGE = (
 
 
 def urls() -> list[tuple[int, str, int | None, str]]:
-    """Host, URL, status and reason of each: three hosts, and more URLs than one batch."""
+    """Return host, URL, status and reason of each: three hosts, and more URLs than one batch."""
     rows = []
     for number in range(BATCH_URLS + 300):
         host = ("docs.example.org", "www.example.org", "elsewhere.example")[number % 3]
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def listing(folder: Path) -> Iterator[UrlList]:
-    """Its list."""
+    """Return the list of its URLs."""
     with open_url_list(folder) as listing:
         yield listing
 
@@ -87,7 +87,7 @@ def walked(listing: UrlList, which: UrlFilter, most: int) -> list[ListedUrl]:
 
 
 def test_each_url_is_of_one_kind_and_listed_once(folder: Path, listing: UrlList) -> None:
-    """Together the kinds have all known URLs, in the order of discovery."""
+    """Together, the kinds contain all known URLs, in the order of discovery."""
     kinds = {kind: walked(listing, UrlFilter(kind=kind), 97) for kind in URL_KINDS}
     everything, scripted = kinds.pop("all"), kinds.pop("script")
     assert [row.url for row in everything] == [url for _, url, _, _ in urls()]
@@ -100,7 +100,7 @@ def test_each_url_is_of_one_kind_and_listed_once(folder: Path, listing: UrlList)
 
 
 def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
-    """A status, a whole reason, the beginning of a refusal; an unknown reason has no rows."""
+    """A status, a whole reason or the beginning of a refusal works; an unknown reason has no rows."""
     counts = Counter(str(status or "") or why.partition(":")[0] for _, _, status, why in urls())
     for kind, why in (("errors", "404"), ("failed", "too slow"), ("refused", str(Refusal.ROBOTS))):
         assert len(walked(listing, UrlFilter(kind=kind, why=why), 50)) == counts[why]  # type: ignore[arg-type]  # of KINDS
@@ -110,7 +110,7 @@ def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
 
 @pytest.mark.parametrize("site", [DOCS, HOST, ALL])
 def test_a_site_has_as_many_rows_as_its_counts_say(folder: Path, listing: UrlList, site: Site) -> None:
-    """Whether it is a folder, a host or a domain."""
+    """This is true for a folder, a host and a domain."""
     with open_state_reader(folder) as view:
         count = view.count_sites([site])[site.start]
     assert count.pages > 0
@@ -127,7 +127,7 @@ def test_a_part_of_the_url_is_taken_as_it_is_written(listing: UrlList) -> None:
 
 
 def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
-    """At least one batch, so that repeated requests reach the end."""
+    """Each request scans at least one batch, so that repeated requests reach the end."""
     page = listing.read_page(UrlFilter(kind="errors", why="999"), 0, 50, patience_s=-1.0)
     assert (page.rows, page.after, page.scanned) == ((), BATCH_URLS, BATCH_URLS)
     assert listing.read_page(UrlFilter(), 10**14, 50).rows == ()

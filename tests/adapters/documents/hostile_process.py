@@ -1,7 +1,7 @@
 """A document child process that was taken over: ``python -m tests.adapters.documents.hostile_process``.
 
-It is the real one, except that a document is a line of Python that its parser runs. What that returns is the text, and
-an exception's name is the title.
+It is the real one, except that a document is a line of Python that its parser runs. The result is the text, and an
+exception's name is the title.
 """
 
 import ctypes

@@ -23,7 +23,7 @@ ODF = "urn:oasis:names:tc:opendocument:xmlns:"
 
 
 def packed(parts: dict[str, str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Return a package of these parts."""
+    """Return a package with these parts."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w", method) as package:
         for name, text in parts.items():
@@ -42,7 +42,7 @@ def relations(**targets: str) -> str:
 
 
 def docx(body: str, **more: str) -> bytes:
-    """Return a DOCX with this body and these further parts."""
+    """Return a DOCX with this body and these additional parts."""
     parts = {
         "[Content_Types].xml": "<Types/>",
         "_rels/.rels": relations(r1="officeDocument word/document.xml"),
@@ -300,7 +300,7 @@ def test_a_damaged_document_is_no_error(seed: bytes, damage: list[tuple[float, i
 @FEW
 @given(st.sampled_from(SEEDS), st.floats(0, 1))
 def test_a_document_that_breaks_off_is_no_error(seed: bytes, share: float) -> None:
-    """Wherever it ends."""
+    """This is true wherever it ends."""
     assert len(read_document(seed[: int(share * len(seed))], BOUNDS).text) <= BOUNDS.characters
 
 

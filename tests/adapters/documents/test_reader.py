@@ -1,4 +1,4 @@
-"""Documents are read in a child process: their text is extracted, and nothing a document does reaches the caller."""
+"""Documents are read in a child process: their text is extracted, and no document can harm the caller."""
 
 import os
 import select
@@ -33,18 +33,18 @@ Read = DocumentText | DocumentFailure
 
 
 def stream(data: bytes, *entries: str) -> bytes:
-    """A stream object."""
+    """Return a stream object."""
     return f"<< /Length {len(data)} {' '.join(entries)} >>\nstream\n".encode() + data + b"\nendstream"
 
 
 def shown(text: str, size: float = 12) -> bytes:
-    """The operators that show lines of text."""
+    """Return the operators that show lines of text."""
     lines = "".join(f"({line}) Tj 0 -{size + 6} Td " for line in text.split("\n"))
     return f"BT /F1 {size} Tf 72 720 Td {lines} ET\n".encode("latin-1")
 
 
 def pdf(*pages: bytes, trailer: str = "", more: tuple[bytes, ...] = (), entries: str = "") -> bytes:
-    """A document whose pages have these operators; objects in ``more`` are numbered from 3 on."""
+    """Return a document whose pages have these operators; objects in ``more`` are numbered from 3 on."""
     first = 4 + len(more)
     kids = " ".join(f"{first + 2 * number} 0 R" for number in range(len(pages)))
     objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
@@ -58,7 +58,7 @@ def pdf(*pages: bytes, trailer: str = "", more: tuple[bytes, ...] = (), entries:
 
 
 def written(objects: list[bytes], trailer: str = "") -> bytes:
-    """A file of objects; the first is the catalog."""
+    """Return a file of objects; the first is the catalog."""
     out, places = bytearray(b"%PDF-1.7\n"), []
     for number, body in enumerate(objects, 1):
         places.append(len(out))
@@ -112,7 +112,7 @@ def reader() -> Iterator[DocumentReader[str]]:
 
 
 def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
-    """Each line of each page is there once, in page order."""
+    """Each line of each page occurs once, in page order."""
     found = outcome(reader, pdf(shown("One fish\nTwo fish"), shown("Red fish")))
     assert found == DocumentText("One fish", "One fish\nTwo fish\nRed fish", 2)
 
@@ -227,7 +227,7 @@ def test_cpu_time_is_bounded() -> None:
 
 
 def test_who_hangs_is_killed_and_replaced() -> None:
-    """At the deadline a document is given up, its process is killed, and the next one gets its own time."""
+    """At the deadline, a document is given up, its process is killed, and the next one gets its full time."""
     now_s = [0.0]
     with closing(DocumentReader[str](DocumentLimits(wall_s=9.0), SLEEPER, lambda: now_s[0])) as reader:
         before = children()
@@ -254,7 +254,7 @@ def test_handing_over_waits_for_nobody() -> None:
 
 @pytest.mark.parametrize("command", [ENDS_AT_ONCE, ("/nonexistent/program",)])
 def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
-    """If no process can be started, or each exits at once, every document still has one outcome."""
+    """If no process can be started, or each exits immediately, every document still has one outcome."""
     with closing(DocumentReader[str](PATIENT, command)) as reader:
         for number in range(3):
             reader.submit(str(number), b"%PDF")
@@ -265,14 +265,14 @@ def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("reply", ["b'\\xff' * 4096", "b'\\0' * 15", "bytes(17)", "b'\\0\\0\\0\\x63' + bytes(12)"])
 def test_a_child_that_lies(reply: str) -> None:
-    """A reply of impossible size, without meaning or incomplete is a failure, and costs no memory."""
+    """A reply of impossible size, without meaning, or incomplete is a failure, and uses no memory."""
     talker = f"import socket; line = socket.socket(fileno=0); line.recv(9999); line.sendall({reply})"
     with closing(DocumentReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
         assert failure(reader, b"%PDF") is DocumentFailureReason.CRASH
 
 
 def test_words_without_a_question_are_not_believed() -> None:
-    """A child that keeps sending after its reply is killed before it could answer for the next document."""
+    """A child that sends more after its reply is killed before it can answer for the next document."""
     talker = (
         "import socket, time\n"
         "line = socket.socket(fileno=0)\n"
@@ -288,7 +288,7 @@ def test_words_without_a_question_are_not_believed() -> None:
 
 
 def test_a_queue_has_an_end() -> None:
-    """Beyond the limit a document is rejected at once, by number and size, and the capacity is known in advance."""
+    """Beyond the limit, a document is rejected immediately, by number and size; the capacity is known in advance."""
     few = DocumentLimits(wall_s=60.0, waiting=2)
     with closing(DocumentReader[str](few, SLEEPER)) as reader:
         for number in range(3):
@@ -317,7 +317,7 @@ def test_an_idle_child_is_let_go() -> None:
 
 
 def test_a_child_serves_so_many_documents() -> None:
-    """A process is replaced after a number of documents, because libraries leak; nothing is lost."""
+    """A process is replaced after a number of documents, because libraries leak memory; nothing is lost."""
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, documents=2))) as reader:
         for number in range(5):
             reader.submit(str(number), pdf(shown(f"number {number}")))

@@ -1,4 +1,4 @@
-"""Tests of ``adapters.durability`` with the real engines: what a step copied comes back, whatever an old owner does."""
+"""Copies of shards with the real engines: what a step copied can be restored, whatever an old owner does."""
 
 import shutil
 import sqlite3
@@ -24,7 +24,7 @@ FILE = "vedette-w0-00000.warc.gz"
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[None]:
-    """An S3-compatible server, to which the environment points."""
+    """Start an S3-compatible server, and point the environment to it."""
     if find_weed() is None:
         pytest.skip(MISSING)
     with run_s3() as server, pytest.MonkeyPatch.context() as patch:
@@ -35,7 +35,7 @@ def s3() -> Iterator[None]:
 
 @pytest.fixture(params=["folder", "s3"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty storage of each kind."""
+    """Return the URL of an empty storage of each kind."""
     if request.param == "folder":
         return (tmp_path / "storage").as_uri()
     request.getfixturevalue("s3")
@@ -44,12 +44,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def folder_url(tmp_path: Path) -> str:
-    """The URL of an empty storage in a folder."""
+    """Return the URL of an empty storage in a folder."""
     return (tmp_path / "storage").as_uri()
 
 
 class Shard:
-    """A data folder that is written to as a crawl does."""
+    """A data folder that is written to as in a crawl."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -75,7 +75,7 @@ class Shard:
 
 @pytest.fixture
 def shard(tmp_path: Path) -> Iterator[Shard]:
-    """A shard that runs."""
+    """A running shard."""
     one = Shard(tmp_path / "shard")
     yield one
     one.state.db.close()
@@ -90,7 +90,7 @@ def read_note(folder: Path) -> str:
 
 
 def test_alerts_are_copied_with_the_state(shard: Shard, url: str, tmp_path: Path) -> None:
-    """New pages and what was sent come back as they were at the last step, and the next owner continues with them."""
+    """New pages and sent messages are restored as of the last step, and the next owner continues with them."""
     page = NewPage(7, 1, 10.0, "feed", "https://a.test/feed", 20.0)
     with closing(ShardCopy(url, shard.folder, 0, 1, 0)) as copy, closing(AlertStore(shard.folder)) as alerts:
         copy.step()
@@ -115,7 +115,7 @@ def has_alerts(url: str, epoch: int, folder: Path) -> bool:
 
 
 def test_a_restored_shard_is_as_of_the_last_step(shard: Shard, url: str, tmp_path: Path) -> None:
-    """State and archive come back together; what was saved after the last step does not, in either."""
+    """State and archive are restored together; later changes are in neither."""
     with closing(ShardCopy(url, shard.folder, 3, 1, 0)) as copy:
         shard.archive(b"first")
         copy.step()
@@ -135,7 +135,7 @@ def test_a_restored_shard_is_as_of_the_last_step(shard: Shard, url: str, tmp_pat
 
 
 def test_a_copy_of_a_busy_shard_is_sound(shard: Shard, folder_url: str, tmp_path: Path) -> None:
-    """Copies that are made during writes are sound, and have what was committed before."""
+    """Copies made during writes are intact, and have everything committed before."""
     shard.state.db.execute("CREATE TABLE many (id INTEGER PRIMARY KEY, x)")
     is_over = threading.Event()
 
@@ -165,7 +165,7 @@ def test_a_copy_of_a_busy_shard_is_sound(shard: Shard, folder_url: str, tmp_path
 
 
 def test_an_earlier_owner_changes_nothing_of_the_next(shard: Shard, url: str, tmp_path: Path) -> None:
-    """Two owners copy at once, as when one lost its lease without noticing: each epoch has its own."""
+    """Two owners copy at once, as after a lease was lost without noticing: each epoch has its own copy."""
     with closing(ShardCopy(url, shard.folder, 3, 1, 0)) as old:
         shard.archive(b"shared")
         shard.note("shared")
@@ -191,7 +191,7 @@ def test_an_earlier_owner_changes_nothing_of_the_next(shard: Shard, url: str, tm
 
 
 def test_the_next_epoch_stores_only_what_is_new(shard: Shard, folder_url: str) -> None:
-    """An owner that has the folder still adopts what its last epoch stored, and drops that epoch's stream."""
+    """An owner that has the folder reuses what its last epoch stored, and deletes that epoch's stream."""
     with closing(ShardCopy(folder_url, shard.folder, 3, 1, 0)) as copy:
         shard.archive(b"first")
         copy.step()
@@ -206,7 +206,7 @@ def test_the_next_epoch_stores_only_what_is_new(shard: Shard, folder_url: str) -
 
 
 def test_many_small_parts_become_one(shard: Shard, folder_url: str, tmp_path: Path) -> None:
-    """A file that grows a little at a time is stored in few parts, and in one when the next file has begun."""
+    """A slowly growing file is stored in few parts, and in a single one once the next file has begun."""
     with closing(ShardCopy(folder_url, shard.folder, 3, 1, 0)) as copy:
         for number in range(MAX_SMALL_PARTS + 2):
             shard.archive(f"{number:04}".encode())
@@ -224,7 +224,7 @@ def test_many_small_parts_become_one(shard: Shard, folder_url: str, tmp_path: Pa
 
 
 def test_a_deleted_archive_file_leaves_the_copy_with_its_state(shard: Shard, folder_url: str, tmp_path: Path) -> None:
-    """What retention deletes is in no later copy, and a restored state does not refer to it."""
+    """Later copies do not have what retention deletes, and a restored state does not refer to it."""
     with closing(ShardCopy(folder_url, shard.folder, 3, 1, 0)) as copy:
         shard.archive(b"old")
         shard.archive(b"new", "vedette-w0-00001.warc.gz")
@@ -238,7 +238,7 @@ def test_a_deleted_archive_file_leaves_the_copy_with_its_state(shard: Shard, fol
 
 
 def test_a_copy_has_what_was_written_without_a_replicator(shard: Shard, folder_url: str, tmp_path: Path) -> None:
-    """What left the write-ahead log before a replicator started again is in the next copy all the same."""
+    """Changes that left the write-ahead log while no replicator was running are in the next copy."""
     with closing(ShardCopy(folder_url, shard.folder, 3, 1, 0)) as copy:
         shard.archive(b"first")
         copy.step()
@@ -263,7 +263,7 @@ def test_a_copy_has_what_was_written_without_a_replicator(shard: Shard, folder_u
 def test_a_storage_that_does_not_work_says_what_to_do(
     s3: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A missing bucket, a server that is away, the storage of another cluster, and no URL: one line each."""
+    """A missing bucket, an unreachable server, another cluster's storage and an invalid URL give one line each."""
     del s3
     claim_storage(f"s3://tests/{tmp_path.name}", "one")
     cases = [("s3://missing/x", "no such bucket: create it"), (f"s3://tests/{tmp_path.name}", "copies of cluster one")]
@@ -281,7 +281,7 @@ def test_a_storage_that_does_not_work_says_what_to_do(
 
 
 def test_a_storage_with_holes_is_not_restored(shard: Shard, folder_url: str, tmp_path: Path) -> None:
-    """An object that is missing stops a restoration, instead of an archive with a hole."""
+    """A missing object makes the restore fail, instead of leaving a gap in the archive."""
     with closing(ShardCopy(folder_url, shard.folder, 3, 1, 0)) as copy:
         shard.archive(b"first")
         copy.step()

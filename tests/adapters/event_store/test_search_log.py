@@ -1,4 +1,4 @@
-"""The search log: acknowledged events are on disk, and disk trouble breaks no search."""
+"""The search log: acknowledged events are on disk, and disk errors do not break searches."""
 
 import os
 import resource
@@ -24,13 +24,13 @@ sys.stdin.read(1); print(get_day_salt(Path(sys.argv[1]), sys.argv[2]).hex())"
 
 
 def slate(number: int) -> SearchEvent:
-    """One of many searches."""
+    """Return one of many searches."""
     shown = (ShownResult(7, 1, 0.5, features=(("body", 1.25),)),)
     return SearchEvent(f"{number:032x}", 1e9 + number, "A b", "a b", 1, "mark", results=shown)
 
 
 def click(number: int) -> ClickEvent:
-    """A click on its result."""
+    """Return a click on its result."""
     return ClickEvent(f"{number:032x}", "click", 7, 1e9 + number, 3.0, "mark")
 
 
@@ -42,7 +42,7 @@ def logged(folder: Path) -> list[LoggedEvent | None]:
 
 @contextmanager
 def no_file_larger_than(size_bytes: int) -> Iterator[None]:
-    """Limit file sizes of this process, as if the disk were full."""
+    """Limit the file size of this process, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
@@ -68,7 +68,7 @@ def test_what_is_appended_is_in_the_file_at_once(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_followed_by_another(tmp_path: Path) -> None:
-    """No file grows without limit, and nothing is lost."""
+    """Files do not grow without limit, and nothing is lost."""
     log = EventLog(tmp_path, "server", largest_bytes=1000)
     records = [slate(number) for number in range(50)]
     for record in records:
@@ -81,7 +81,7 @@ def test_a_large_file_is_followed_by_another(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_thanks_nobody(tmp_path: Path) -> None:
-    """A slate and an event raise, so that neither gets a token; with space again no partial line is in the way."""
+    """A search and an event raise an error, so that neither gets a token; later, no partial line is left."""
     log = EventLog(tmp_path, "server")
     log.append(slate(1))
     (path,) = (tmp_path / "log").iterdir()
@@ -95,7 +95,7 @@ def test_a_full_disk_thanks_nobody(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_vanishes_comes_back(tmp_path: Path) -> None:
-    """A line never goes to a deleted file; without a data folder nothing is acknowledged."""
+    """Lines are never written to a deleted file; without a data folder, nothing is acknowledged."""
     folder = tmp_path / "data"
     folder.mkdir()
     log = EventLog(folder, "server")

@@ -1,4 +1,4 @@
-"""The event store: each slate and event is counted once, old ones are pruned, and erased data is gone."""
+"""The event store: each search and event is counted once, old ones are deleted, and erased data is gone."""
 
 import signal
 import sqlite3
@@ -57,23 +57,23 @@ EventStore(Path(sys.argv[1])).erase(sys.argv[2])
 def slate(
     number: int, words: str = "red fox", *, at_s: float = NOW_S, visitor: str = "mark", total: int = 2, page: int = 1
 ) -> SearchEvent:
-    """A search with two results, pages 1 and 2."""
+    """Return a search with two results, pages 1 and 2."""
     shown = tuple(ShownResult(id_, id_, 1 / id_, features=(("body", 0.5),)) for id_ in (1, 2))[:total]
     return SearchEvent(f"{number:032x}", at_s, words.title(), words, total, visitor, page=page, results=shown)
 
 
 def click(number: int, page: int = 1, *, at_s: float = NOW_S + 5, visitor: str = "mark") -> ClickEvent:
-    """A click on a result of that search."""
+    """Return a click on a result of that search."""
     return ClickEvent(f"{number:032x}", "click", page, at_s, 5.0, visitor)
 
 
 def view(number: int) -> ClickEvent:
-    """A view of that search."""
+    """Return a view of that search."""
     return ClickEvent(f"{number:032x}", "view", 0, NOW_S + 1, 1.0, "mark")
 
 
 def log_all(folder: Path, *records: LoggedEvent) -> None:
-    """Log these records by a server that then exits."""
+    """Log these records as a server that then exits."""
     with closing(EventLog(folder, "server")) as log:
         for record in records:
             log.append(record)
@@ -81,7 +81,7 @@ def log_all(folder: Path, *records: LoggedEvent) -> None:
 
 @contextmanager
 def book_of(folder: Path, *records: LoggedEvent) -> Iterator[EventStore]:
-    """A store with these records."""
+    """Return a store with these records."""
     log_all(folder, *records)
     with closing(EventStore(folder)) as book:
         book.ingest_logs()
@@ -116,7 +116,7 @@ def test_a_folder_without_record_answers_empty(tmp_path: Path) -> None:
 
 
 def test_searches_and_clicks_are_counted(tmp_path: Path) -> None:
-    """By words and hour, with visitors, empty searches and clicks, and the query as last typed."""
+    """They are counted by words and hour, with visitors, empty searches and clicks, and the query as last typed."""
     records = (
         slate(1, at_s=NOW_S),
         slate(2, at_s=NOW_S + 1, visitor="other")._replace(query="RED FOX"),
@@ -141,7 +141,7 @@ def test_searches_and_clicks_are_counted(tmp_path: Path) -> None:
 
 
 def test_what_nobody_was_shown_is_not_counted(tmp_path: Path) -> None:
-    """A click on an unknown slate or an unlisted page is stored with its reason."""
+    """A click on an unknown search or an unlisted page is stored with its reason."""
     with book_of(tmp_path, slate(1), click(1, 99), click(2)):
         totals = EventReader(tmp_path).read_totals(0.0)
         assert (totals.clicks, totals.filtered) == (0, {NOT_SHOWN: 1, UNKNOWN_SEARCH: 1})
@@ -158,7 +158,7 @@ def test_an_event_may_come_before_its_slate(tmp_path: Path) -> None:
 
 
 def test_a_damaged_search_costs_its_clicks_alone(tmp_path: Path) -> None:
-    """If bits of a recorded search have flipped, clicks on it are doubted, and everything else is counted."""
+    """If bits of a recorded search have flipped, its clicks are not trusted, and everything else is counted."""
     with book_of(tmp_path, slate(1), slate(2)) as book:
         book._query("UPDATE slate SET line = x'78010203' WHERE id = (SELECT min(id) FROM slate)")
         log_all(tmp_path, click(1), click(2))
@@ -487,7 +487,7 @@ def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_named_and_moved_aside(tmp_path: Path) -> None:
-    """The message says what to do; a new one starts with what the logs still have."""
+    """The message says what to do; a new file starts with what the logs still have."""
     log_all(tmp_path, slate(1))
     for number in (1, 2):
         (tmp_path / EVENTS_NAME).write_bytes(b"this is no database" * 500)

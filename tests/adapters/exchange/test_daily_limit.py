@@ -1,4 +1,4 @@
-"""Tests of ``adapters.exchange.daily_limit`` on a real PostgreSQL: all shards together stay within the daily limit."""
+"""The daily limit on a real PostgreSQL: all shards together stay within it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -39,7 +39,7 @@ def create(server: Postgres) -> str:
 
 
 def exchange(dsn: str, budget: SharedRequestBudget, now_s: float, ended: Sequence[str] = ()) -> None:
-    """Do what the exchanger does in a step."""
+    """Do one step of the exchanger."""
     day = find_day(now_s)
     unused = budget.take_unused(ended)
     with connect(dsn) as connection:
@@ -49,7 +49,7 @@ def exchange(dsn: str, budget: SharedRequestBudget, now_s: float, ended: Sequenc
 
 
 def send(dsn: str, budget: SharedRequestBudget, host: str, tries: int, now_s: float = NOON_S) -> int:
-    """Send as many of some requests as are allowed, with exchanges where they are needed."""
+    """Send as many of some requests as are allowed, with exchanges if needed."""
     sent = 0
     for _ in range(tries):
         for _ in range(3):
@@ -83,7 +83,7 @@ def test_shards_share_one_limit_and_the_loss_of_a_machine_adds_nothing(dsn: str,
 
 
 def test_the_first_request_waits_for_a_reservation_only(dsn: str, tmp_path: Path) -> None:
-    """Nothing is sent before it is reserved; what is reserved is used without another step."""
+    """Nothing is sent before it is reserved; reserved requests are sent without another step."""
     with closing(SharedRequestBudget(tmp_path, LIMIT, speed=20.0)) as budget:
         refusal = budget.spend("new.test", "192.0.2.9", NOON_S)
         assert refusal is not None

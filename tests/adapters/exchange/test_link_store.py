@@ -1,4 +1,4 @@
-"""Tests of ``adapters.exchange.link_store``: a link is applied exactly once, whatever is sent again."""
+"""The link store: a link is applied exactly once, even if it is sent again."""
 
 import sqlite3
 
@@ -25,17 +25,17 @@ def open_db() -> sqlite3.Connection:
 
 
 def links(number: int) -> ForeignLinks:
-    """A link with a number."""
+    """Return a link with a number."""
     return ForeignLinks((f"http://a.test/{number}",), 1)
 
 
 def rows_for(target: int, db: sqlite3.Connection) -> list[tuple[int, int, bytes]]:
-    """The outbox rows of a target as the mailbox delivers them."""
+    """Return the outbox rows of a target as the mailbox delivers them."""
     return [(row.epoch, row.sequence, row.links) for row in read_outbox(db, (0, 0), 1000) if row.target == target]
 
 
 def test_a_page_that_is_rolled_back_sends_nothing(db: sqlite3.Connection) -> None:
-    """Links are in the outbox exactly if the transaction of their page was committed."""
+    """Links are in the outbox if and only if the transaction of their page was committed."""
     db.execute("BEGIN")
     LinkStore(db, 1).put_links({2: [links(1)]})
     db.execute("ROLLBACK")
@@ -43,7 +43,7 @@ def test_a_page_that_is_rolled_back_sends_nothing(db: sqlite3.Connection) -> Non
 
 
 def test_what_was_sent_is_dropped_and_its_number_never_used_again(db: sqlite3.Connection) -> None:
-    """Rows up to the last one sent are dropped; the next row gets a higher number, also at the next epoch."""
+    """Rows up to the last one sent are deleted; the next row gets a higher number, even at the next epoch."""
     LinkStore(db, 1).put_links({2: [links(1)], 3: [links(2)]})
     last = read_outbox(db, (0, 0), 10)[-1]
     LinkStore(db).drop_sent((last.epoch, last.sequence))
@@ -54,7 +54,7 @@ def test_what_was_sent_is_dropped_and_its_number_never_used_again(db: sqlite3.Co
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12))
 def test_overlapping_deliveries_are_applied_once_and_in_order(deliveries: list[tuple[int, int]]) -> None:
-    """Whatever ranges are delivered, each link up to the furthest one is applied once, in the order of the outbox."""
+    """Whatever ranges are delivered, each link up to the last one is applied once, in the order of the outbox."""
     sender, receiver, applied = open_db(), open_db(), list[str]()
     for number in range(10):
         LinkStore(sender, 1 + number // 4).put_links({5: [links(number)]})
@@ -69,7 +69,7 @@ def test_overlapping_deliveries_are_applied_once_and_in_order(deliveries: list[t
 
 
 def test_a_position_is_saved_with_what_it_counts(db: sqlite3.Connection) -> None:
-    """If applying is rolled back, the same rows are applied when they come again."""
+    """If applying is rolled back, the same rows are applied when they arrive again."""
     sender, applied = open_db(), list[ForeignLinks]()
     LinkStore(sender, 1).put_links({0: [links(1)]})
     db.execute("BEGIN")
@@ -94,7 +94,7 @@ BROKEN = (
 
 @given(st.sampled_from(BROKEN) | st.binary(max_size=40))
 def test_a_row_that_cannot_be_read_is_passed_over(broken: bytes) -> None:
-    """Such a row in the mailbox stops no shard: the rows around it are applied, and it is counted."""
+    """An unreadable row in the mailbox stops no shard: the rows around it are applied, and it is counted."""
     db, applied = open_db(), list[ForeignLinks]()
     good = [msgspec.msgpack.encode([links(number)]) for number in range(2)]
     rows = [(1, 1, good[0]), (1, 2, broken), (1, 3, good[1])]

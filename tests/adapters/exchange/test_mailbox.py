@@ -1,4 +1,4 @@
-"""Tests of ``adapters.exchange.mailbox`` on a real PostgreSQL: links wait until applied, addresses are not shared."""
+"""The mailbox on a real PostgreSQL: links wait until they are applied, and addresses have one owner."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def dsn(postgres: Postgres) -> str:
 
 
 def claim(dsn: str, shard: int, *addresses: str, epoch: int = 1) -> list[str]:
-    """Claim addresses; return which the shard got."""
+    """Claim addresses; return those that the shard got."""
     with connect(dsn) as connection:
         return [address for address, _ in claim_addresses(connection, shard, epoch, addresses, 0.25)]
 
@@ -58,7 +58,7 @@ def free(dsn: str, shard: int, *addresses: str) -> None:
 
 
 def contested(dsn: str, shard: int) -> list[str]:
-    """The addresses of a shard that others wait for."""
+    """Return a shard's addresses that others wait for."""
     with connect(dsn) as connection:
         return list_contested(connection, shard, 1)
 
@@ -70,7 +70,7 @@ def end_lease(dsn: str, shard: int) -> None:
 
 
 def test_links_wait_until_they_are_acknowledged(dsn: str) -> None:
-    """Links arrive in the order of the outbox, again and again, however often they were sent."""
+    """Links arrive in the order of the outbox, repeatedly, no matter how often they were sent."""
     rows = [OutboxRow(1, 1, 2, b"one"), OutboxRow(1, 2, 2, b"two"), OutboxRow(1, 3, 0, b"other")]
     for _ in range(2):
         with connect(dsn) as connection:
@@ -84,7 +84,7 @@ def test_links_wait_until_they_are_acknowledged(dsn: str) -> None:
 
 
 def test_batches_that_fill_the_memory_are_not_fetched(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch that no shard sends comes empty, so that it is passed over, and many large ones come one by one."""
+    """A batch larger than any shard sends is returned empty, so that it is skipped; large ones arrive one by one."""
     monkeypatch.setattr(mailbox, "MAX_BATCH_BYTES", 100)
     with connect(dsn) as connection:
         send_links(
@@ -98,7 +98,7 @@ def test_batches_that_fill_the_memory_are_not_fetched(dsn: str, monkeypatch: pyt
 
 
 def test_what_a_power_cut_took_from_a_shard_is_sent_again(dsn: str) -> None:
-    """Rows beyond the position of a shard come again, although it acknowledged them; others do not."""
+    """Rows after a shard's position arrive again, even if it acknowledged them; others do not."""
     with connect(dsn) as connection:
         send_links(connection, 1, [OutboxRow(1, number, 2, b"x") for number in range(1, 5)])
         acknowledge_links(connection, 2, fetch_links(connection, 2, 10))
@@ -118,7 +118,7 @@ def test_applied_links_are_kept_until_a_copy_has_them(dsn: str) -> None:
 
 
 def test_an_address_has_one_owner_until_it_frees_it(dsn: str) -> None:
-    """The second shard waits, the first learns of it, and the second gets the address after it was freed."""
+    """The second shard waits, the first one is notified, and the second gets the address once it is released."""
     assert claim(dsn, 0, X, Y) == [X, Y]
     assert claim(dsn, 1, X) == []
     assert (contested(dsn, 0), contested(dsn, 1)) == ([X], [])
@@ -131,7 +131,7 @@ def test_an_address_has_one_owner_until_it_frees_it(dsn: str) -> None:
 
 
 def test_shards_take_turns_in_the_order_in_which_they_came(dsn: str) -> None:
-    """The former owner waits behind those that waited for it, and for no shard that no longer wants the address."""
+    """The former owner waits behind those already waiting, but not for shards that no longer want the address."""
     claim(dsn, 0, X)
     assert [claim(dsn, 1, X), claim(dsn, 2, X)] == [[], []]
     free(dsn, 0, X)
@@ -144,7 +144,7 @@ def test_shards_take_turns_in_the_order_in_which_they_came(dsn: str) -> None:
 
 
 def test_the_addresses_of_a_dead_shard_are_free(dsn: str) -> None:
-    """With the lease of its owner an address is free for others, after a pause; a dead shard's wait stops no one."""
+    """When its owner's lease ends, an address is free after a pause; a dead shard's claim blocks no one."""
     claim(dsn, 0, X)
     claim(dsn, 1, X)
     end_lease(dsn, 0)
@@ -156,7 +156,7 @@ def test_the_addresses_of_a_dead_shard_are_free(dsn: str) -> None:
 
 
 def test_a_new_owner_of_a_shard_has_its_addresses_after_a_pause(dsn: str) -> None:
-    """The next epoch of a shard gets its address again, but not at once: the last owner may have just used it."""
+    """A shard's next epoch gets its address again, but not immediately: the last owner may have just used it."""
     claim(dsn, 0, X)
     with connect(dsn) as connection:
         ((address, wait_s),) = claim_addresses(connection, 0, 2, [X], 5.0)

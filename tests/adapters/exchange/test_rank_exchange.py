@@ -1,4 +1,4 @@
-"""Tests of ``adapters.exchange.rank_exchange`` on a real PostgreSQL: the newest blocks reach the other shards."""
+"""The rank exchange on a real PostgreSQL: the newest blocks reach the other shards."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def postgres() -> Iterator[Postgres]:
 
 
 def block(pages: int, flow: float = 0.25) -> RankBlock:
-    """A block of some pages with one link to another block."""
+    """Return a block of some pages with one link to another block."""
     return RankBlock(np.arange(pages), 0.5, NO_NUMBERS, NO_NUMBERS, 3, np.array([-7]), np.array([flow]))
 
 
@@ -44,7 +44,7 @@ def test_the_newest_block_of_a_shard_is_fetched_whole(postgres: Postgres) -> Non
 
 
 def test_a_block_is_read_as_it_was_written_and_a_damaged_one_is_left_out(tmp_path: Path) -> None:
-    """What a shard writes is what the others read; a file that is cut off counts as missing."""
+    """The other shards read what a shard has written; a truncated file counts as missing."""
     packed = block(4).pack()
     receive_block(tmp_path, 3, packed)
     receive_block(tmp_path, 5, packed[:100])
@@ -54,7 +54,7 @@ def test_a_block_is_read_as_it_was_written_and_a_damaged_one_is_left_out(tmp_pat
 
 
 def test_a_block_that_says_almost_the_same_is_not_written_again(tmp_path: Path) -> None:
-    """So the exchange between shards comes to an end."""
+    """This is how the exchange between shards ends."""
     write_block(tmp_path, block(4))
     before = (tmp_path / "rank" / "out").stat().st_mtime_ns
     write_block(tmp_path, block(4, flow=0.2501))

@@ -1,4 +1,4 @@
-"""Backup and restore: a consistent snapshot of a folder in use, complete or absent, that continues to work."""
+"""Backup and restore: a consistent snapshot of a folder in use, which is complete or absent, and works."""
 
 import os
 import shutil
@@ -87,7 +87,7 @@ def copies(state: State) -> dict[str, bytes]:
 
 
 def test_a_backup_can_be_restored_and_goes_on(folder: Path, tmp_path: Path) -> None:
-    """After a round trip, every page has its copy and new pages can be fetched; the original is unchanged."""
+    """After a restore, every page has its copy and new pages can be fetched; the original is unchanged."""
     backup, new = tmp_path / "backup", tmp_path / "deep" / "new"
     copied = create_backup(folder, backup, quiet)
     assert (copied.pages, copied.missing) == (2, ())
@@ -153,7 +153,7 @@ def test_without_links_everything_is_copied(folder: Path) -> None:
 
 @pytest.mark.parametrize("part", ["state", "archive"])
 def test_an_interrupted_backup_is_absent(folder: Path, tmp_path: Path, part: str) -> None:
-    """After kill -9 there is no backup, the next attempt succeeds, and nothing of the first is left."""
+    """After kill -9, there is no backup, and the next attempt succeeds and leaves nothing of the first one."""
     backup = tmp_path / "backup"
     with child(COPY, folder, backup, part) as copier:
         assert copier.stdout is not None
@@ -166,7 +166,7 @@ def test_an_interrupted_backup_is_absent(folder: Path, tmp_path: Path, part: str
 
 
 def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> None:
-    """Whatever goes wrong, neither DIR nor a part of it is left."""
+    """Whatever fails, neither DIR nor a part of it is left."""
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -234,7 +234,7 @@ def test_missing_archive_files_are_named(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> None:
-    """Files rewritten between the copies of state and archive lead to another attempt."""
+    """Files rewritten between the copies of state and archive cause another attempt."""
     folder, backup = tmp_path / "data", tmp_path / "backup"
     with opened(folder) as state, Fetches(state, rotate_bytes=3000) as fetches:
         for _ in range(2):
@@ -296,7 +296,7 @@ def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path
 
 
 def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """Taken while a server writes: holds are charged in either folder, and both books balance."""
+    """Taken while a server writes: holds are charged in either folder, and both ledgers balance."""
     showing = AdImpression("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
     budget = PayerBudget(Decimal("1.00"), "ann")
     with closing(LedgerStore(folder)) as book:
@@ -313,7 +313,7 @@ def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None
 
 
 def test_reports_of_the_lab_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """Every file of a report round-trips; links, partial files and other files are left out."""
+    """Every file of a report is restored; links, partial files and other files are left out."""
     texts = {"lab-refresh.json": "{}", "lab-refresh.md": "# Refresh", "lab-refresh-freshness.svg": "<svg />"}
     (folder / "lab").mkdir()
     for name, text in {**texts, "lab-refresh.json.new": "{", "diary.txt": "mine"}.items():

@@ -1,4 +1,4 @@
-"""The gain store: appended by one process, read by others, bounded, and never numbered backwards."""
+"""The gain store: written by one process, read by others, bounded, and never renumbered."""
 
 import sqlite3
 from contextlib import closing
@@ -8,12 +8,12 @@ from vedette.adapters.index_store.gain_store import FILE, Gain, GainStore, read_
 
 
 def gains(*pages: int) -> list[Gain]:
-    """One row for each page."""
+    """Return one row for each page."""
     return [Gain(0, page, 100.0 + page, "again", page / 8, page / 16, page / 4) for page in pages]
 
 
 def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> None:
-    """Readers see durable rows from any number on, this many at a time; reading deletes nothing."""
+    """Readers see committed rows from any number on, this many at a time; reading deletes nothing."""
     assert read_gains_since(tmp_path, 0, 10) == []
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(1, 2))
@@ -64,7 +64,7 @@ def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
-    """It stays small without being read."""
+    """The store stays small even if no one reads it."""
     with closing(GainStore(tmp_path, most=5)) as book:
         for page in range(100):
             book.append(gains(page))

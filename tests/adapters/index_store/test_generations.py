@@ -11,7 +11,7 @@ from vedette.errors import StoreBusy
 
 
 def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -> None:
-    """If it disappears between listing and checking its writer, it counts like a dangling link."""
+    """If it disappears between listing it and checking its writer, it counts like a dangling link."""
     generations = Generations(tmp_path)
     serving = generations.begin()
     generations.activate(serving)
@@ -21,7 +21,7 @@ def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -
 
 
 def test_to_look_who_writes_one_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Otherwise a folder that is being removed would not be empty."""
+    """Otherwise, a folder that is being removed would not be empty."""
     generations = Generations(tmp_path)
     given_up = generations.begin()
     generations.min_indexed_seq()
@@ -29,7 +29,7 @@ def test_to_look_who_writes_one_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_who_only_looks_does_not_keep_the_writer_out(tmp_path: Path) -> None:
-    """The lock is only taken for a moment to check it; the writer waits that long."""
+    """The check only takes the lock for a moment, and the writer waits that long."""
     generations = Generations(tmp_path)
     generation = generations.begin()
     looking = (generation / "lock").open("a")
@@ -39,7 +39,7 @@ def test_who_only_looks_does_not_keep_the_writer_out(tmp_path: Path) -> None:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    """The second gets an error that says what to do."""
+    """The second one gets an error that says what to do."""
     generations = Generations(tmp_path)
     generation = generations.begin()
     with generations.lock(generation), pytest.raises(StoreBusy, match="stop it, or wait"):

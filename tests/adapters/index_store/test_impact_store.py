@@ -1,4 +1,4 @@
-"""Impact estimates as files: read completely or not at all, and a damaged file counts as missing."""
+"""Impact estimates as files: read completely or not at all; a damaged file counts as missing."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ GAINS = np.array([np.nan, 4.0, 2.0, 0.0], np.float32)
 
 
 def written(folder: Path, gains: "np.ndarray[tuple[int], np.dtype[np.float32]]" = GAINS) -> ImpactEstimates:
-    """Gains of three URLs, with ids 1 to 3."""
+    """Return gains of three URLs, with ids 1 to 3."""
     folder.mkdir(parents=True, exist_ok=True)
     places = average_places(*hash_folders(URLS), gains[1:].astype(np.float64), gains[1:].astype(np.float64))
     write_estimates(folder, gains, places)
@@ -31,7 +31,7 @@ def written(folder: Path, gains: "np.ndarray[tuple[int], np.dtype[np.float32]]" 
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    """By id; URLs without an estimate and later ids are unknown."""
+    """Gains are found by id; URLs without an estimate and later ids are unknown."""
     expected = written(tmp_path)
     assert expected.version > 0
     assert expected.get_known(np.array([0, 1, 2, 3, 4, 99], np.uint32)).tolist()[1:4] == [4.0, 2.0, 0.0]
@@ -39,7 +39,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 def test_what_is_found_later_counts_as_is_usual_where_it_lies(tmp_path: Path) -> None:
-    """It is worth more in a folder with higher gains; elsewhere on the host it is in between."""
+    """It is worth more in a folder with higher gains; elsewhere on the host, it is in between."""
     expected = written(tmp_path)
     urls = ["https://a.test/good/77", "https://a.test/bad/77", "https://b.test/x/y"]
     good, bad, elsewhere = expected.get_gains(np.zeros(3, np.uint32), urls).tolist()
@@ -48,7 +48,7 @@ def test_what_is_found_later_counts_as_is_usual_where_it_lies(tmp_path: Path) ->
 
 
 def test_another_making_is_seen_and_none_is_none(tmp_path: Path) -> None:
-    """The coordinator polls; after a deletion there are no estimates."""
+    """The coordinator polls the file; after it was deleted, there are no estimates."""
     expected = ImpactEstimates(tmp_path)
     assert expected.version == 0
     assert not expected.refresh()
@@ -78,20 +78,20 @@ def test_damage_is_as_if_nobody_knew(tmp_path: Path, name: str, damage: bytes) -
 
 
 def test_numbers_that_make_no_sense_are_not_believed(tmp_path: Path) -> None:
-    """Neither infinite nor negative gains."""
+    """Infinite and negative gains are ignored."""
     expected = written(tmp_path, np.array([np.inf, -1.0, 5.0, -np.inf], np.float32))
     assert np.isnan(expected.get_known(np.array([0, 1, 3], np.uint32))).all()
 
 
 def test_columns_of_another_kind_are_not_taken_for_gains(tmp_path: Path) -> None:
-    """For example a file of integers."""
+    """An example is a file of integers."""
     with (tmp_path / IMPACT_FILE).open("wb") as file:
         np.save(file, np.arange(5))
     assert ImpactEstimates(tmp_path).version == 0
 
 
 def test_how_it_was_made_is_told_or_not(tmp_path: Path) -> None:
-    """An unreadable file says nothing."""
+    """An unreadable file has no description."""
     assert read_info(tmp_path) is None
     write_info(tmp_path, {"weighed": 3})
     assert read_info(tmp_path) == {"weighed": 3}

@@ -20,7 +20,7 @@ def book(tmp_path: Path) -> Iterator[IndexerStore]:
 
 
 def test_a_store_that_was_replaced_is_an_error_of_its_own(tmp_path: Path) -> None:
-    """A background job whose generation was deleted meanwhile can tell that from damage."""
+    """A background job can tell from damage that its generation was deleted in the meantime."""
     with pytest.raises(StoreError, match="newer generation"):
         follow_aliases(tmp_path / "gone", np.array([1]))
 
@@ -101,7 +101,7 @@ def test_generations_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_what_was_given_up_half_way_is_removed(tmp_path: Path) -> None:
-    """The next attempt starts over; one in progress is left alone."""
+    """The next attempt starts again; a generation in progress is left alone."""
     generations = Generations(tmp_path)
     generations.activate(generations.begin())
     given_up = generations.begin()

@@ -115,7 +115,7 @@ def test_files_cut_short_by_a_crash_of_the_machine_do_no_harm(writer: PageTableW
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_flipped_bit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Wherever it is in a file that only grows, also in what was added by a later start; half a commit is no damage."""
+    """It is found anywhere in append-only files, even in parts added by later runs; half a commit is not damage."""
     monkeypatch.setattr(chunk_sums, "CHUNK_BYTES", 16)
     for id_ in (1, 2):
         with closing(PageTableWriter(tmp_path)) as writer:
@@ -142,7 +142,7 @@ def test_importance_is_neutral_until_it_is_known(writer: PageTableWriter, tmp_pa
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.text(max_size=40)), max_size=20))
 def test_the_last_word_counts(pages: list[tuple[int, str]]) -> None:
-    """Whatever the order, each page has what was put last."""
+    """Whatever the order, each page has what was saved last."""
     with TemporaryDirectory() as name, closing(PageTableWriter(Path(name))) as writer:
         for id_, text in pages:
             put(writer, id_, text, text)
@@ -168,7 +168,7 @@ def test_a_table_of_an_older_vedette_has_no_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ROW_FILES)
 def test_flipped_bits_in_rows_are_found(tmp_path: Path, name: str) -> None:
-    """Any bit of a row that flips while no one writes is found; rows that a writer changed are none of that."""
+    """Any bit of a row that flips while no one writes is found; rows changed by a writer are not damage."""
     with closing(PageTableWriter(tmp_path)) as writer:
         put(writer, 5, "Title", "some more words")
     path = tmp_path / name

@@ -1,4 +1,4 @@
-"""Stems: one for each word, whatever the words are."""
+"""Stems: exactly one for each word."""
 
 import pytest
 from hypothesis import given
@@ -48,7 +48,7 @@ def test_unknown_languages_leave_words_alone() -> None:
 
 @given(st.sampled_from(sorted(LANGUAGES)), st.lists(st.text(st.characters(exclude_categories=()), max_size=12)))
 def test_one_stem_for_each_word(language: str, words: list[str]) -> None:
-    """Together they have the same stems as alone: no word is lost, split or moved."""
+    """Words have the same stems together as alone: no word is lost, split or moved."""
     assert stem(language, words) == [stem(language, [word])[0] for word in words]
 
 

@@ -50,12 +50,12 @@ PAGES: dict[int, dict[str, object]] = {
 
 
 def page(page_id: int, **fields: object) -> dict[str, object]:
-    """A page with these fields."""
+    """Return a page with these fields."""
     return {"id": page_id, **fields}
 
 
 def filled(folder: Path, pages: Mapping[int, Mapping[str, object]] = PAGES) -> IndexReader:
-    """A reader of an index with these pages."""
+    """Return a reader of an index with these pages."""
     writer = open_writer(folder, HEAP_BYTES)
     for page_id, fields in pages.items():
         writer.put({"id": page_id, **fields})
@@ -169,7 +169,7 @@ def test_the_best_part_counts_and_a_share_of_the_others(shared: IndexReader) -> 
 
 
 def test_words_of_a_phrase_stand_next_to_each_other_in_order(shared: IndexReader) -> None:
-    """A phrase is more than its words; slop allows other words in between, and from 2 on also a swapped pair."""
+    """A phrase is more than its words; slop allows words in between, and from 2 on also a swapped pair."""
     assert ids(shared, Phrase("body", ("a", "b"))) == [1]
     assert ids(shared, Phrase("body", ("a", "b"), slop=1)) == [1, 2]
     assert ids(shared, Phrase("body", ("a", "b"), slop=2)) == [1, 2, 3]
@@ -255,7 +255,7 @@ def matches(node: Node, page_id: int) -> bool:
 
 
 def leaf_matches(node: Term | Phrase | TermSet | Range, page_id: int) -> bool:
-    """The same for leaf nodes. Phrases have two words here."""
+    """Do the same for leaf nodes. Phrases have two words here."""
     match node:
         case Term(field, word):
             return word in words_of(page_id, field)
@@ -281,7 +281,7 @@ a_leaf: st.SearchStrategy[Node] = st.one_of(
 
 
 def branches(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    """Nodes with such parts."""
+    """Return nodes with such parts."""
     parts = st.lists(inner, max_size=4).map(tuple)
     return st.one_of(
         st.builds(Or, parts, st.integers(-1, 4)),
@@ -367,7 +367,7 @@ def test_a_field_or_weight_that_cannot_be_is_a_bug(shared: IndexReader, node: No
 
 
 def nested(depth: int) -> Node:
-    """A tree of this depth."""
+    """Return a tree of this depth."""
     node: Node = Term("body", "a")
     for _ in range(depth - 1):
         node = And((node,))
@@ -396,7 +396,7 @@ def test_wide_trees_are_refused(shared: IndexReader) -> None:
 
 @pytest.mark.parametrize("most", [0, -1, -(10**20)])
 def test_none_asked_for_is_none_found(shared: IndexReader, most: int) -> None:
-    """Pitfall: a limit of 0 panics in tantivy, which is not an ``Exception``. Here it gives no hits, but a count."""
+    """Pitfall: a limit of 0 panics in tantivy, which is not an ``Exception``. Here, it gives a count without hits."""
     assert len(shared.find(EVERYTHING, most).ids) == 0
     assert len(shared.newest(EVERYTHING, most).ids) == 0
     assert shared.list_terms("body", "", most) == []
@@ -421,7 +421,7 @@ def test_an_empty_index_answers(tmp_path: Path) -> None:
 
 
 def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
-    """Text is hostile: a word of a million characters is not indexed, and its neighbors are found."""
+    """Text is hostile: a word of a million characters is not indexed, but its neighbors are found."""
     reader = filled(tmp_path, {1: {"body": f"a {'x' * 1_000_000} b {'y' * 64}"}})
     assert [word for word, _ in reader.list_terms("body", "", 10)] == ["a", "b", "y" * 64]
 
@@ -729,6 +729,6 @@ def test_nothing_is_stored(tmp_path: Path) -> None:
 
 
 def test_too_little_memory_for_a_thread_is_no_damage(tmp_path: Path) -> None:
-    """The index is not rebuilt for it; the text is what Tantivy says where memory is limited."""
+    """The index is not rebuilt in this case; the text is tantivy's message if memory is limited."""
     error = ValueError("System error.'Failed to spawn segment merging thread'")
     assert not isinstance(tantivy_index._to_store_error(tmp_path, error), StoreCorrupt)

@@ -1,4 +1,4 @@
-"""Vectors of pages on disk: the last text of a page counts, and what a crash leaves behind does not."""
+"""Page vectors on disk: the last text of a page counts, and leftovers of a crash do not."""
 
 from contextlib import closing
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_torn_write_is_cut_off(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_of_removed_vectors(tmp_path: Path) -> None:
-    """Removing them deletes files and description; a damaged description counts as none."""
+    """Removing vectors deletes files and description; a damaged description counts as missing."""
     write_vector_info(tmp_path, INFO)
     VectorWriter(tmp_path, INFO).close()
     remove_vectors(tmp_path)
@@ -68,7 +68,7 @@ def test_nothing_is_left_of_removed_vectors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["vectors-abc", "vectors-abc.parts"])
 def test_a_flipped_bit_is_found(tmp_path: Path, file: str) -> None:
-    """Rows that were sealed are verified by their digest; those that are being added are not counted yet."""
+    """Sealed rows are verified by their digest; rows still being added do not count yet."""
     with closing(VectorWriter(tmp_path, INFO)) as writer:
         writer.add(1, 1, (0,), EAST)
         write_vector_info(tmp_path, seal_vectors(tmp_path, INFO))

@@ -1,4 +1,4 @@
-"""The HTTP client with a real server on loopback that behaves like servers do, right and wrong."""
+"""The HTTP client with a real server on loopback that behaves as servers do, right and wrong."""
 
 import gc
 import gzip
@@ -43,7 +43,7 @@ def outcomes_of(client: HttpClient, count: int) -> list[FetchOutcome]:
 
 
 def route_to(server: WireServer) -> Endpoint:
-    """The pinned address of a server."""
+    """Return the pinned address of a server."""
     return Endpoint(server.address, server.port)
 
 
@@ -155,7 +155,7 @@ def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, len
 
 
 def test_redirects_are_told_not_followed(client: HttpClient) -> None:
-    """The next hop is decided elsewhere."""
+    """The caller decides about the next hop."""
     with WireServer(lambda _: whole(b"", "Location: /next", status="302 Found")) as server:
         answer = outcome_of(client, server)
         assert isinstance(answer, FetchResponse)
@@ -265,7 +265,7 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_many_at_once_have_one_outcome_each(client: HttpClient) -> None:
-    """200 concurrent requests, good and bad, have exactly one outcome each."""
+    """200 concurrent requests, valid and invalid, have exactly one outcome each."""
 
     def script(asked: Question) -> Said:
         number = int(asked.target[1:])
@@ -326,7 +326,7 @@ def test_finished_bodies_are_let_go() -> None:
 
 
 def test_a_body_in_crumbs_costs_no_more_than_it_weighs() -> None:
-    """Memory is limited by the size of a body, not by the number of its pieces."""
+    """Memory depends on the size of a body, not on the number of its pieces."""
     pieces = 200_000
     client = HttpClient(real_clock(), Limits(body_bytes=2 * pieces))
     data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"2\r\nab\r\n" * pieces + b"0\r\n\r\n"
@@ -402,7 +402,7 @@ def test_the_limits_hold_behind_the_header_filter() -> None:
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> ssl.SSLContext:
-    """A server-side TLS context with an untrusted certificate."""
+    """Return a server-side TLS context with an untrusted certificate."""
     return certify(tmp_path, "one.test")
 
 

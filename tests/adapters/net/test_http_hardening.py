@@ -182,7 +182,7 @@ def test_a_dribble_is_too_slow(body: bytes) -> None:
 def test_no_secret_is_ever_shown(client: HttpClient, secret: str, name: str, manner: str) -> None:
     """The server gets the secret, but neither the archived request nor the error contains it.
 
-    Not even if the server repeats it where its response is quoted.
+    This is true even if the server repeats it in a part of its response that is quoted.
     """
     said = {
         "fine": whole(b"page"),

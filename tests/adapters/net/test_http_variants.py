@@ -44,7 +44,7 @@ def certificate(folder: Path, root: str, name: str, host: str, days: int = 2) ->
 
 @pytest.fixture(scope="module")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two roots and with certificates for one.test and two.test."""
+    """Return a folder with two roots and with certificates for one.test and two.test."""
     if shutil.which("openssl") is None:
         pytest.skip("the openssl command is needed to make certificates")
     folder = tmp_path_factory.mktemp("papers")
@@ -254,7 +254,7 @@ def test_a_proxy_that_declines(server: WireServer) -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 def test_a_proxy_that_is_gone(scheme: str, server: WireServer) -> None:
-    """Without its proxy a request fails, and never goes to the server directly."""
+    """Without its proxy, a request fails, and is never sent to the server directly."""
     with closing(Proxy({})) as proxy:
         port = proxy.port
     way = ConnectionSettings(f"{scheme}://127.0.0.1:{port}")

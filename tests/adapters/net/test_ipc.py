@@ -136,7 +136,7 @@ MESSAGES = [
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Channel, Channel]]:
-    """Two ends of a connection."""
+    """Return two ends of a connection."""
     ours, theirs = map(Channel, socket.socketpair())
     yield ours, theirs
     ours.close()
@@ -145,7 +145,7 @@ def pair() -> Iterator[tuple[Channel, Channel]]:
 
 @pytest.fixture
 def raw() -> Iterator[tuple[Channel, socket.socket]]:
-    """A channel whose other end is a plain socket."""
+    """Return a channel whose other end is a plain socket."""
     near, far = socket.socketpair()
     channel = Channel(near)
     yield channel, far
@@ -245,7 +245,7 @@ def test_sending_to_a_peer_that_is_gone_says_so(pair: tuple[Channel, Channel]) -
 
 
 def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socket.socket]) -> None:
-    """The sender is dropped before its message is read, and memory stays small."""
+    """The sender is disconnected before its message is read, and memory use stays small."""
     channel, far = raw
     far.sendall(struct.pack("<Q", 1 << 62) + b"x" * 1000)
     tracemalloc.start()
@@ -270,7 +270,7 @@ def test_a_length_beyond_all_measure_is_not_waited_for(raw: tuple[Channel, socke
 def test_what_cannot_be_read_ends_the_connection_and_nothing_else(
     raw: tuple[Channel, socket.socket], data: bytes
 ) -> None:
-    """Garbage and messages of another version drop the sender, and the process continues."""
+    """Garbage and messages of another version disconnect the sender, and the process continues."""
     channel, far = raw
     far.sendall(struct.pack("<Q", len(data)) + data)
     with pytest.raises(ChannelClosed, match="could not be read"):

@@ -1,4 +1,4 @@
-"""The spool of an observer: what must survive a kill does, and copies stay within their limit."""
+"""The spool of an observer: it survives a kill, and copies stay within their limit."""
 
 from pathlib import Path
 
@@ -9,19 +9,19 @@ URL = "http://far.test/{}"
 
 
 def errand(number: int) -> Errand:
-    """An errand."""
+    """Return an errand."""
     return Errand(number, 1, "far.test", URL.format(number), "page", (), 0.0, 100.0)
 
 
 def outcome(number: int, size: int = 100) -> Observation:
-    """What was observed."""
+    """Return an outcome."""
     return Observation(
         number, 1, URL.format(number), 5.0, 0.1, status=200, data=bytes(size), size=size, digest=str(number)
     )
 
 
 def test_a_killed_observer_knows_what_it_had_sent(tmp_path: Path) -> None:
-    """Without closing the file, errands, what was sent, and observations are there again."""
+    """Even if the file was not closed, errands, their marks and observations are still there."""
     spool = Spool(tmp_path)
     spool.add_errands([(errand(1), 50.0), (errand(2), 60.0), (errand(3), 70.0)])
     spool.mark_sent(1)
@@ -37,7 +37,7 @@ def test_a_killed_observer_knows_what_it_had_sent(tmp_path: Path) -> None:
 
 
 def test_copies_stay_within_their_limit(tmp_path: Path) -> None:
-    """The least recently used copies are dropped; unreported observations never are."""
+    """The least recently used copies are dropped, but never unreported observations."""
     spool = Spool(tmp_path)
     for number in range(20):
         spool.save_observation(outcome(number), bytes(100), float(number), 500)
@@ -50,7 +50,7 @@ def test_copies_stay_within_their_limit(tmp_path: Path) -> None:
 
 
 def test_a_report_has_at_least_one_observation(tmp_path: Path) -> None:
-    """One that is larger than a batch is reported alone, so that it blocks nothing."""
+    """An observation larger than a batch is reported alone, so that it blocks nothing."""
     spool = Spool(tmp_path)
     for number in (1, 2):
         spool.save_observation(outcome(number, size=5_000), None, 1.0, 0)

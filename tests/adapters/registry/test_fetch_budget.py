@@ -1,4 +1,4 @@
-"""Tests of ``adapters.registry.fetch_budget`` on a real PostgreSQL: one price, and shares within the budget."""
+"""The fetch budget on a real PostgreSQL: one price, and shares within the budget."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def dsn(postgres: Postgres) -> str:
 
 
 def step(dsn: str, wanted: list[float], used: list[float], refreshes: int = 0) -> list[float]:
-    """All shards report, the controller steps once, and all hear their shares."""
+    """Let all shards report, the controller step once, and all shards get their shares."""
     time.sleep(STEP_EVERY_S)  # PostgreSQL's clock decides whether the controller steps
     for _ in range(2):
         shares = []
@@ -48,7 +48,7 @@ def step(dsn: str, wanted: list[float], used: list[float], refreshes: int = 0) -
 
 
 def test_shares_follow_what_shards_want_and_never_exceed_the_budget(dsn: str) -> None:
-    """Where one shard wants most, it gets most, once the others have given it up; a shard without a lease has none."""
+    """The shard that wants most gets most, once the others have given it up; a shard without a lease gets nothing."""
     wanted, used = [1.0, 1.0, 1.0, 1.0], [0.1] * SHARDS
     seen = []
     for round_ in range(5):
@@ -67,7 +67,7 @@ def test_shares_follow_what_shards_want_and_never_exceed_the_budget(dsn: str) ->
 
 
 def test_all_shards_follow_one_price_that_moves_with_what_they_spend(dsn: str) -> None:
-    """The first price is what the shards have found; it rises if they spend too much."""
+    """The first price is the one that the shards have found; it rises if they spend too much."""
     prices = []
     for refreshes in (0, 0, 100_000, 100_000):
         step(dsn, [1.0] * SHARDS, [1.0] * SHARDS, refreshes)

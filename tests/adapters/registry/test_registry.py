@@ -1,4 +1,4 @@
-"""Tests of ``adapters.registry`` on a real PostgreSQL: one owner at a time, and no write of an earlier one."""
+"""The registry on a real PostgreSQL: one owner at a time, and no write of an earlier one."""
 
 import time
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def end_lease(dsn: str, shard: int) -> None:
 
 
 def test_a_transaction_that_was_cut_off_does_not_lock_its_shard(dsn: str) -> None:
-    """A node that vanishes between two statements of a fenced write keeps no other node from claiming the shard."""
+    """If a node disappears between two statements of a fenced write, other nodes can still claim the shard."""
     first = claim(dsn, "a")
     assert first is not None
     with closing(open_connection(dsn)) as cut:
@@ -84,7 +84,7 @@ def test_a_transaction_that_was_cut_off_does_not_lock_its_shard(dsn: str) -> Non
 
 
 def test_a_shard_with_an_owner_is_claimed_by_no_other(dsn: str) -> None:
-    """Two nodes share the shards; a third gets none while their leases last."""
+    """Two nodes share the shards; a third one gets none while their leases last."""
     first, second = claim(dsn, "a"), claim(dsn, "b")
     assert first is not None
     assert second is not None
@@ -95,7 +95,7 @@ def test_a_shard_with_an_owner_is_claimed_by_no_other(dsn: str) -> None:
 
 
 def test_a_shard_is_claimed_only_with_its_data(dsn: str) -> None:
-    """After the lease ended, a node without the shard's folder gets the unused shard, not an empty copy of this one."""
+    """Without the folder of a shard whose lease has ended, a node gets the unused shard instead."""
     first, second = claim(dsn, "a", lease_s=ENDED_S), claim(dsn, "b", lease_s=ENDED_S)
     assert first is not None
     assert second is not None
@@ -104,7 +104,7 @@ def test_a_shard_is_claimed_only_with_its_data(dsn: str) -> None:
 
 
 def test_a_node_that_restores_copies_takes_what_it_has_first(dsn: str) -> None:
-    """A shard whose folder is here comes first; a restored one gets a new folder, and its old one no longer fits."""
+    """A shard whose folder is here comes first; a restored one gets a new folder, which replaces its old one."""
     first, second = claim(dsn, "a", lease_s=ENDED_S), claim(dsn, "a", lease_s=ENDED_S)
     assert first is not None
     assert second is not None
@@ -118,7 +118,7 @@ def test_a_node_that_restores_copies_takes_what_it_has_first(dsn: str) -> None:
 
 
 def test_a_claim_names_the_newest_copy(dsn: str) -> None:
-    """The next owner learns at which epoch the newest complete copy was made, and the status how old it is."""
+    """The next owner gets the epoch of the newest complete copy, and the status shows its age."""
     first = claim(dsn, "a")
     assert first is not None
     with connect(dsn) as connection:
@@ -136,7 +136,7 @@ def test_a_claim_names_the_newest_copy(dsn: str) -> None:
 
 
 def test_a_node_is_drained_only_where_others_have_room(dsn: str) -> None:
-    """Its shards count as wanted elsewhere; a name that does not run, and shards without room, are refused."""
+    """Its shards count as wanted elsewhere; a node that is not running, and shards without room, are refused."""
     with connect(dsn) as connection:
         join_cluster(connection, "a", 2)
     assert claim(dsn, "a") is not None
@@ -152,7 +152,7 @@ def test_a_node_is_drained_only_where_others_have_room(dsn: str) -> None:
 
 
 def test_a_write_of_an_earlier_owner_is_refused(dsn: str) -> None:
-    """Neither an older epoch nor the right one after its lease passes the fence."""
+    """Neither an older epoch nor the current one after its lease passes the fence."""
     first = claim(dsn, "a", lease_s=ENDED_S)
     assert first is not None
     with pytest.raises(LeaseLost), connect(dsn) as connection:
@@ -166,7 +166,7 @@ def test_a_write_of_an_earlier_owner_is_refused(dsn: str) -> None:
 
 
 def test_a_claim_waits_for_a_write_that_passed_the_fence(dsn: str) -> None:
-    """While a fenced transaction is open, no node can claim the shard, although its lease has ended."""
+    """While a fenced transaction is open, no node can claim the shard, even if its lease has ended."""
     first = claim(dsn, "a")
     assert first is not None
     with connect(dsn) as connection:
@@ -180,7 +180,7 @@ def test_a_claim_waits_for_a_write_that_passed_the_fence(dsn: str) -> None:
 
 
 def test_a_lease_that_ended_is_not_renewed(dsn: str) -> None:
-    """A node keeps only what it renews in time, and nothing that another node claimed."""
+    """A node keeps only what it renews in time, and nothing that another node has claimed."""
     kept, lost = claim(dsn, "a"), claim(dsn, "a", lease_s=ENDED_S)
     assert kept is not None
     assert lost is not None
@@ -191,7 +191,7 @@ def test_a_lease_that_ended_is_not_renewed(dsn: str) -> None:
 
 
 def test_a_released_shard_is_free_at_once_but_not_by_its_former_owner(dsn: str) -> None:
-    """A node that stops frees its shard; a late release at an older epoch changes nothing."""
+    """A node that stops releases its shard; a late release at an older epoch changes nothing."""
     first = claim(dsn, "a")
     assert first is not None
     with connect(dsn) as connection:
@@ -204,7 +204,7 @@ def test_a_released_shard_is_free_at_once_but_not_by_its_former_owner(dsn: str) 
 
 
 def test_what_does_not_fit_the_cluster_is_refused(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second cluster in one database, a name in use, another version beside running nodes, a wrong clock."""
+    """A second cluster in a database, a name in use, another version than running nodes, or a wrong clock."""
     with pytest.raises(ClusterError, match=r"already has a cluster.*cluster join"):
         create_cluster(dsn, 4, LONG_S)
     with connect(dsn) as connection:
@@ -221,7 +221,7 @@ def test_what_does_not_fit_the_cluster_is_refused(dsn: str, monkeypatch: pytest.
 
 
 def test_the_first_node_of_a_new_version_takes_the_cluster_along(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once all nodes have stopped, the next one decides the version."""
+    """Once all nodes have stopped, the next one determines the version."""
     monkeypatch.setattr(registry, "__version__", "99.0")
     with connect(dsn) as connection:
         assert join_cluster(connection, "a", 9).version == "99.0"

@@ -1,4 +1,4 @@
-"""What all shards share in PostgreSQL: commands that each executes once, alerts that one sends, where each is found."""
+"""Shared state in PostgreSQL: commands that each shard executes once, alerts sent by one shard, and addresses."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def dsn(postgres: Postgres) -> str:
-    """A cluster of two shards, each owned at epoch 1."""
+    """Return a cluster of two shards, each owned at epoch 1."""
     dsn = postgres.create_database()
     create_cluster(dsn, 2, 600.0)
     with connect(dsn) as connection:
@@ -42,7 +42,7 @@ def dsn(postgres: Postgres) -> str:
 
 
 def test_each_shard_executes_a_command_once(dsn: str) -> None:
-    """A command stays on a shard's list until the shard has replied, however often it was given."""
+    """A command stays on a shard's list until the shard has replied, no matter how often it was given."""
     with connect(dsn) as connection:
         every = log_command(connection, "one", {"order": "x"}, "a test", None)
         assert log_command(connection, "one", {"order": "x"}, "a test", None) == every
@@ -62,7 +62,7 @@ def test_each_shard_executes_a_command_once(dsn: str) -> None:
 
 @pytest.mark.parametrize("row", ["no JSON", "[1]", "null", "[" * 100_000])
 def test_a_row_that_is_no_command_does_not_stop_the_next(dsn: str, row: str) -> None:
-    """Commands, sites and numbers that someone else wrote come as empty ones, which the coordinator refuses."""
+    """Invalid commands, sites and numbers are returned empty, and the coordinator refuses them."""
     with connect(dsn) as connection:
         sql = "INSERT INTO vedette.command (id, command, actor) VALUES ('x', %s, 'them')"
         connection.execute(sql, (row,))
@@ -78,7 +78,7 @@ def test_a_row_that_is_no_command_does_not_stop_the_next(dsn: str, row: str) -> 
 
 
 def test_an_alert_is_sent_by_one_shard(dsn: str) -> None:
-    """Another shard never sends it; its own may until it has said that it did."""
+    """No other shard sends it; its own shard may, until it has confirmed that it did."""
     pair = {("an alert", 7)}
     with connect(dsn) as connection:
         assert claim_pages(connection, 0, 1, pair) == pair
@@ -89,7 +89,7 @@ def test_an_alert_is_sent_by_one_shard(dsn: str) -> None:
 
 
 def test_an_earlier_owner_neither_sends_nor_is_searched(dsn: str) -> None:
-    """Both are refused at another epoch than the shard's."""
+    """Both are refused at an epoch other than the shard's."""
     with pytest.raises(LeaseLost), connect(dsn) as connection:
         claim_pages(connection, 0, 2, {("an alert", 7)})
     with pytest.raises(LeaseLost), connect(dsn) as connection:
@@ -100,7 +100,7 @@ def test_an_earlier_owner_neither_sends_nor_is_searched(dsn: str) -> None:
 
 
 def test_all_have_one_secret(dsn: str) -> None:
-    """The first who needs it creates it."""
+    """It is created when it is first needed."""
     with connect(dsn) as one, connect(dsn) as other:
         assert len(read_secret(one)) == 32
         one.commit()

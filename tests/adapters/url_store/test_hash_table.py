@@ -19,18 +19,18 @@ BUDGET_BYTES = 16
 
 
 def words(*values: int) -> UInt64s:
-    """Fingerprints."""
+    """Return fingerprints."""
     return np.array(values, np.uint64)
 
 
 def in_batches(fingerprints: UInt64s, size: int) -> Iterator[UInt64s]:
-    """The same ones, a few at a time."""
+    """Add the same ones, a few at a time."""
     for start in range(0, len(fingerprints), size):
         yield fingerprints[start : start + size]
 
 
 def filled(fingerprints: UInt64s, batch: int = 1000) -> UrlTable:
-    """A table with these."""
+    """Return a table with these."""
     table = UrlTable(SECRET)
     for piece in in_batches(fingerprints, batch):
         table.add(piece)
@@ -183,7 +183,7 @@ def test_another_secret_names_differently() -> None:
 
 
 def test_arrays_make_the_same_table() -> None:
-    """A table created from another's arrays finds the same URLs and continues from there."""
+    """A table created from another one's arrays finds the same URLs and continues from there."""
     inside = np.random.default_rng(7).integers(0, 2**64, 5000, dtype=np.uint64)
     table = filled(inside)
     again = UrlTable.from_arrays(SECRET, table.to_arrays())

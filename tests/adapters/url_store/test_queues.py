@@ -10,7 +10,7 @@ FRONT = st.integers(0, FRONTS - 1)
 
 
 def filled(fronts: list[int]) -> HostQueues:
-    """One host with ids from 1 on, each in the given front queue."""
+    """Return one host with ids from 1 on, each in the given front queue."""
     queues = HostQueues()
     ids = np.arange(1, len(fronts) + 1, dtype=np.uint32)
     queues.append(ids, np.zeros(len(fronts), np.int64), np.array(fronts, np.uint8))
@@ -54,6 +54,6 @@ def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObjec
 
 
 def test_a_place_far_back_is_not_looked_for_without_end() -> None:
-    """With a million URLs on one host, a lookup must not walk all of them."""
+    """With a million URLs on one host, a lookup must not iterate over all of them."""
     queues = filled([0] * 50)
     assert queues.find_position(50, 0, most=10) is None

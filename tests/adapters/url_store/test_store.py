@@ -1,4 +1,4 @@
-"""The URL store: what is leased to whom, what survives, and which writes are refused."""
+"""The URL store: leases, what survives, and which writes are refused."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def store(connection: sqlite3.Connection) -> UrlStore:
 
 
 def page(number: int) -> str:
-    """One of the host's URLs."""
+    """Return one of the host's URLs."""
     return f"https://{HOST}/{number}"
 
 
@@ -94,7 +94,7 @@ def test_best_queue_first_then_first_come(store: UrlStore) -> None:
 
 
 def test_drawn_queues_halve_by_level(store: UrlStore) -> None:
-    """A queue two levels worse is drawn a quarter as often, and the propensity says so."""
+    """A queue two levels lower is drawn a quarter as often, and the propensity says so."""
     tell(store, [page(number) for number in range(4000)], [1, 3] * 2000)
     leased = store.lease([0] * 2000, WORKER, 60.0, rng_for(1, "test"))
     fronts = Counter(round(one.propensity, 9) for one in leased)
@@ -270,7 +270,7 @@ def used(store: UrlStore, connection: sqlite3.Connection) -> None:
 
 
 def test_rows_alone_make_the_store(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """A store from the rows of another reports the same, and continues with the next id."""
+    """A store created from another one's rows reports the same, and continues with the next id."""
     used(store, connection)
     again = UrlStore(connection, epoch=1)
     assert answers(again) == answers(store)
@@ -278,7 +278,7 @@ def test_rows_alone_make_the_store(store: UrlStore, connection: sqlite3.Connecti
 
 
 def test_image_spares_the_scan(store: UrlStore, connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """A file saved at the end has everything, even the order of returned URLs, which rows don't have."""
+    """A file saved at the end has everything, even the order of returned URLs, which the rows don't have."""
     used(store, connection)
     store.save_snapshot(tmp_path / "urls")
     before, order = answers(store), lease(store, 250)
