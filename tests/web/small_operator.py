@@ -1,4 +1,4 @@
-"""A console on small data: an operator in memory, invented numbers, and the real application around them."""
+"""A console on small data: an operator in memory, made-up numbers, and the real application around them."""
 
 import hashlib
 import re
@@ -56,7 +56,7 @@ DAY_S = 86_400.0
 
 
 class SmallOperator:
-    """Knows one token, keeps sessions and actions, and carries out nothing. ``refusal`` says why it will not."""
+    """Knows one token, stores sessions and actions, and executes nothing; ``refusal`` says why it refuses."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, float] = {}
@@ -67,31 +67,31 @@ class SmallOperator:
         self.digest = hashlib.sha256(TOKEN.encode()).hexdigest()
 
     def get_signing_secret(self) -> bytes:
-        """Always the same."""
+        """Return always the same secret."""
         return b"a secret of this server"
 
     def is_operator_token(self, token: str) -> bool:
-        """By its digest."""
+        """Check the token by its digest."""
         return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest() == self.digest
 
     def session_opened_s(self, digest: str) -> float | None:
-        """Of those that are open."""
+        """Return when an open session was opened."""
         return self.sessions.get(digest)
 
     def open_session(self, digest: str, wall_s: float, _by: str) -> None:
-        """Open until it is closed."""
+        """Open a session until it is closed."""
         if self.refusal is not None:
             raise self.refusal
         self.sessions[digest] = wall_s
 
     def close_session(self, digest: str) -> None:
-        """Close it, if it is open."""
+        """Close a session, if it is open."""
         if self.refusal is not None:
             raise self.refusal
         self.sessions.pop(digest, None)
 
     def run_command(self, order: Command, by: str, id_: str = "") -> CommandResult:
-        """A new token signs everyone out, anything else is noted."""
+        """A new token ends all sessions; anything else is recorded."""
         self.order_ids.append(id_)
         if self.refusal is not None:
             raise self.refusal
@@ -103,7 +103,7 @@ class SmallOperator:
         return CommandResult("done", 0)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
-        """The latest first."""
+        """Return the latest first."""
         found = [line for line in reversed(self.lines) if before is None or line.id < before]
         return found[:most]
 
@@ -120,7 +120,7 @@ class SmallOperator:
 
 
 class SmallWatch:
-    """Numbers for each page. Set its fields for others."""
+    """Numbers for each page; set its fields for other numbers."""
 
     def __init__(self) -> None:
         self.crawl_now = CrawlStatus(is_running=True, sites=1, known=12, waiting=3, hosts=2, waiting_why={"resting": 2})
@@ -187,7 +187,7 @@ class SmallWatch:
         return self.asked.totals.filtered
 
     def get_storage_status(self) -> StorageStatus:
-        """Four parts."""
+        """Return four parts."""
         sizes = (("Archive", 4e9), ("Index", 1e9), ("State", 5e8), ("Searches", 1e7))
         parts = tuple(StoragePart(name, f"what {name.lower()} is", size) for name, size in sizes)
         return StorageStatus(parts, 50 * 10**9, 10**9, 8 * 10**9, 30, 30, "data")
@@ -197,7 +197,7 @@ class SmallWatch:
         return [point for point in self.series.get(name, []) if point[0] >= since_s][-most:]
 
     def get_latest_values(self) -> Mapping[str, float]:
-        """The last of each."""
+        """Return the last value of each series."""
         return {name: points[-1][1] for name, points in self.series.items() if points}
 
     def is_recording(self) -> bool:
@@ -217,15 +217,15 @@ class SmallDesk:
         self.told: dict[str, Any] = {}
 
     def list_sites(self) -> list[SiteLine]:
-        """All, as if each had some pages."""
+        """Return all sites, as if each had some pages."""
         return [SiteLine(each.site, each.paused, "crawled", "", 5, 9, None, NOW_S - 60, 1.0) for each in self.kept]
 
     def find_site(self, start: str) -> StoredSite | None:
-        """By its start."""
+        """Find a site by its start URL."""
         return next((each for each in self.kept if each.site.start == start), None)
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
-        """It allows everything."""
+        """Return a preview that allows everything."""
         robots = RobotsPreview(f"{site.start}robots.txt", "allowed", "", "It was not asked.", asked_s=asked_s)
         return SitePreview(site.start.split("/")[2], "192.0.2.1", robots, ())
 
@@ -237,7 +237,7 @@ class SmallDesk:
         return UrlPage(tuple(rows), last if last < known else None, last - after, known)
 
     def preview_removal(self, _start: str) -> RemovalImpact:
-        """A few."""
+        """Return a few pages."""
         return RemovalImpact(9, 5)
 
     def explain_url(self, url: str) -> dict[str, Any]:
@@ -279,7 +279,7 @@ class Console:
         self.client = self.another()
 
     def another(self, address: str = "192.0.2.1") -> TestClient:
-        """Return the browser of another user."""
+        """Return another user's browser."""
         return TestClient(self.app, ADDRESS, follow_redirects=False, client=(address, 50_000))
 
     def sign_in(self, client: TestClient | None = None, token: str = TOKEN, place: str = "") -> Any:

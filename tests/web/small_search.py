@@ -31,7 +31,7 @@ SITES = (PUBLIC, PRIVATE, FOR_ALL_NAMED)
 
 
 def result(id_: int, site: str, title: str, text: str) -> SearchResult:
-    """A page of this host, with a mark on the first word of its text."""
+    """Return a page of this host, with a mark on the first word of its text."""
     snippet = Snippet(text, ((0, len(text.split(maxsplit=1)[0])),))
     why = (Reason("words in the title", 1.0, 2.0, 2.0),)
     date_s = NOW_S - 86_400 if id_ % 2 else None
@@ -54,7 +54,7 @@ PAGES = (
 
 
 class Panic(BaseException):
-    """A fault as the index has them, which is no ``Exception``."""
+    """A fault as in the index, which is not an ``Exception``."""
 
 
 class SmallSearch:
@@ -76,7 +76,7 @@ class SmallSearch:
         return [page for page in self.pages if page.site not in hidden]
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Results."""
+        """Return results."""
         self.wishes.append(wish)
         if wish.query == "boom":
             raise RuntimeError("the index\nis on fire")
@@ -89,12 +89,12 @@ class SmallSearch:
         return Slate(wish, len(found), tuple(shown), ("a note",), "lag" if wish.query == "lga" else "", ())
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Titles."""
+        """Return titles."""
         seen = [page for page in self._seen(allowed) if not site or page.site == site]
         return tuple(page.title for page in seen if typed.lower() in page.title.lower())[:most]
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """Numbers."""
+        """Return numbers."""
         if self.broken:
             raise OSError("no disk")
         seen = [page.site for page in self._seen(allowed)]
@@ -103,22 +103,22 @@ class SmallSearch:
         )
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """Each page that may be seen, as a text."""
+        """Return each page that may be seen, as text."""
         found = next((page for page in self._seen(allowed) if page.id == id_), None)
         if found is None:
             return None
         return CachedCopy(found.url, found.title, found.fetched_s, "text/plain", b"kept", "utf-8", found.snippet.text)
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """The page with this URL, if it may be seen."""
+        """Return the page with this URL, if it may be seen."""
         return next((page.id for page in self._seen(allowed) if page.url == url), None)
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """All others that may be seen."""
+        """Return all other pages that may be seen."""
         return tuple(page for page in self._seen(allowed) if page.id != id_)
 
     def list_sites(self) -> tuple[Site, ...]:
-        """One that is public, two that are not."""
+        """Return a public site and two private ones."""
         return SITES
 
     def list_failing(self) -> tuple[FailingProcess, ...]:
@@ -126,20 +126,20 @@ class SmallSearch:
         return self.failing
 
     def count_exceeded(self) -> int:
-        """Addresses and domains over their limit."""
+        """Return addresses and domains over their limit."""
         return self.exceeded
 
     def get_incomplete_reason(self) -> str:
-        """It is not."""
+        """Return nothing, because results are complete."""
         return ""
 
     def now_s(self) -> float:
-        """Always the same."""
+        """Return always the same time."""
         return NOW_S
 
 
 class HeldLog:
-    """A log in memory, of whole lines as a file would have them; ``broken`` says why nothing can be written."""
+    """A log in memory, of whole lines as in a file; ``broken`` says why nothing can be written."""
 
     def __init__(self) -> None:
         self.records: list[LoggedEvent] = []
@@ -147,7 +147,7 @@ class HeldLog:
         self.broken: Exception | None = None
 
     def append(self, record: LoggedEvent) -> None:
-        """Keeps it."""
+        """Store a line."""
         if self.broken:
             raise self.broken
         self.records.append(record)
@@ -155,22 +155,22 @@ class HeldLog:
 
     @property
     def slates(self) -> list[SearchEvent]:
-        """The searches in it."""
+        """Return the searches in it."""
         return [record for record in self.records if isinstance(record, SearchEvent)]
 
     @property
     def events(self) -> list[ClickEvent]:
-        """The events in it."""
+        """Return the events in it."""
         return [record for record in self.records if isinstance(record, ClickEvent)]
 
 
 def recording_to(log: HeldLog, wall: Callable[[], float] = time.time, keep_days: int = 30) -> SearchRecorder:
-    """A recording whose salts follow from the day."""
+    """Return a recording whose salts follow from the day."""
     return SearchRecorder(log, b"a secret", lambda day: day.encode(), lambda: NOW_S, wall, keep_days)
 
 
 class Heard(NamedTuple):
-    """An answer: status, headers in lower case, body."""
+    """A response: status, headers in lower case, and body."""
 
     status: int
     headers: dict[str, str]
@@ -184,7 +184,7 @@ class Heard(NamedTuple):
 
     @property
     def complaint(self) -> tuple[int, str, str | None]:
-        """Status, code and parameter of a refusal to a program."""
+        """Return status, code and parameter of an error for a program."""
         error = self.json["error"]
         assert error["message"].endswith((".", "?"))
         return self.status, error["code"], error["parameter"]
@@ -201,7 +201,7 @@ def served(
     recording: SearchRecorder | None = None,
     console: ConsoleServices | None = None,
 ) -> Iterator[tuple[Ask, int]]:
-    """The real server on a free port, and a way to ask it."""
+    """Run the real server on a free port, and yield a function that sends requests."""
     look = Branding(serve.name, serve.address, serve.embed_origins)
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
@@ -228,7 +228,7 @@ def served(
 
 
 def made_key(name: str, *scopes: str, sites: Sequence[str] = ()) -> tuple[str, Key]:
-    """A secret that follows from the name, and its key."""
+    """Return a secret that follows from the name, and its key."""
     return create_key(name, scopes or ("search",), None, sites, name.encode().ljust(32, b"."))
 
 

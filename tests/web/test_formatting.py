@@ -40,19 +40,19 @@ def test_ages_have_a_fitting_unit(seconds: float, said: str) -> None:
 
 @given(ANY_NUMBER, ANY_NUMBER)
 def test_any_time_has_a_text(now_s: float, then_s: float) -> None:
-    """Whatever a clock or a page says, there are words; a time that no calendar has is left out."""
+    """Whatever a clock or a page says, there is a text; a time beyond the calendar is left out."""
     assert words.ago(now_s, then_s)
     assert bool(words.exact(then_s)) == bool(words.day(then_s)) == bool(words.stamp(then_s))
 
 
 def test_the_first_centuries_have_four_digits() -> None:
-    """A page that claims to be of the year 13 gets a time that machines can read."""
+    """A page that claims to be from the year 13 gets a time that programs can parse."""
     assert words.stamp(-61_756_000_000).startswith("0013-")
 
 
 @given(st.integers())
 def test_numbers_are_grouped_in_thousands(count: int) -> None:
-    """Without its thin spaces a number is what it was, and no group has more than three digits."""
+    """Without thin spaces, a number is the same as before, and no group has more than three digits."""
     shown = words.number(count)
     assert int(shown.replace(words.THIN, "")) == count
     assert all(len(group.lstrip("-")) <= 3 for group in shown.split(words.THIN))
@@ -68,14 +68,14 @@ def test_features_values_are_short(value: float) -> None:
 
 
 def test_crumbs_are_decoded_and_cannot_deceive() -> None:
-    """Folders read as their author wrote them; signs that turn the direction or hide are left out."""
+    """Folders look as their author wrote them; characters that change the text direction or hide are left out."""
     assert words.crumbs("https://ar.example.org/%D8%B4%D8%B1%D8%AD/") == ["ar.example.org", "شرح"]
     assert words.crumbs("https://example.org/%E2%80%AEfdp.exe%00") == ["example.org", "fdp.exe"]
     assert words.crumbs("https://user:word@example.org/a?b=/c#/d") == ["example.org", "a"]
 
 
 def test_the_end_of_a_long_host_stays() -> None:
-    """The owner's domain is at the end of a host, so that a long name before it cannot hide it."""
+    """The owner's domain is at the end of a host, so a long name before it cannot hide it."""
     assert words.crumbs("https://" + "www.bank.example." * 20 + "evil.example/")[0].endswith("evil.example")
 
 
@@ -89,7 +89,7 @@ def test_every_url_has_bounded_crumbs(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", " https://x/", "data:text/html,x", "", "vbscript:x", "//x/"])
 def test_links_lead_to_the_web_only(url: str) -> None:
-    """A URL that is not of the web gets no link."""
+    """A URL that is not a web URL is not linked."""
     assert words.linkable(url) == ""
 
 
@@ -98,7 +98,7 @@ MARKS = st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), max_size=6
 
 @given(st.text(max_size=50), MARKS)
 def test_a_marked_snippet_has_its_whole_text_and_no_other_tags(text: str, marks: tuple[tuple[int, int], ...]) -> None:
-    """Marks may overlap, cross or lie outside: the text stays as it is, and nothing in it becomes markup."""
+    """Marks may overlap, cross or be outside: the text stays the same, and nothing in it becomes markup."""
     shown = str(words.marked(Snippet(text, marks)))
     bare = shown.replace("<mark>", "").replace("</mark>", "")
     assert "<" not in bare

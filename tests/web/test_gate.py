@@ -52,7 +52,7 @@ def test_an_address_and_this_machine_are_no_foreign_names(ask: Ask, host: str) -
 
 
 def test_an_order_under_a_foreign_name_is_not_carried_out(ask: Ask) -> None:
-    """Programs get JSON."""
+    """Programs get a JSON error."""
     headers = {"Host": "evil.example", "Content-Type": "application/json", **bearer(SECRET)}
     heard = ask("/api/v1/orders", headers, "POST", b'{"order": "pause_site", "site": "https://docs.example.org/"}')
     assert heard.complaint == (421, "foreign_host", None)
@@ -66,7 +66,7 @@ def test_search_works_with_any_host_name(ask: Ask, path: str) -> None:
 
 @pytest.mark.parametrize("host", ["search.example.org", "SEARCH.example.org.:443", "find.example.org", "127.0.0.1"])
 def test_configured_host_names_are_accepted(named: Ask, host: str) -> None:
-    """Those of the address and of the configured list."""
+    """These are the host of the address and those in the configured list."""
     assert named("/console/signin", {"Host": host}).status == 200
 
 

@@ -28,7 +28,7 @@ SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 
 
 def ad(campaign: str, bid: str, phrase: str = "red shoes", title: str = "", way: str = "broad") -> AdRow:
-    """An ad for a phrase."""
+    """Return an ad for a phrase."""
     name = title or f"Shoes of {campaign}"
     url = f"https://{campaign}.example.org/shoes"
     return parse_ad(campaign, name, "Red ones, today", url, bid, [AdTarget(way, phrase)])
@@ -42,7 +42,7 @@ def ordered(folder: Path, *orders: AdCommand) -> None:
 
 
 def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
-    """Ads with the budgets of their campaigns, all approved and of one advertiser."""
+    """Return ads with the budgets of their campaigns, all approved and of one advertiser."""
     orders: list[AdCommand] = [SaveAdvertiser(parse_advertiser("ann"))]
     for number, (row, budget) in enumerate(ads, 1):
         orders += [SaveCampaign(parse_campaign(row.campaign, "ann", budget)), SaveAd(row), ReviewAd(number, "approved")]

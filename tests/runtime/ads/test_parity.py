@@ -49,7 +49,7 @@ def history(size: int) -> Iterator[Step]:
 
 
 def open_market(folder: Path) -> None:
-    """Five campaigns of two advertisers, one with a total budget; one phrase has its own bid."""
+    """Open five campaigns of two advertisers, one with a total budget; one phrase has its own bid."""
     orders: list[AdCommand] = [SaveAdvertiser(parse_advertiser("ann", budget="2.00"))]
     orders.append(SaveAdvertiser(parse_advertiser("bob")))
     for number in range(1, 6):

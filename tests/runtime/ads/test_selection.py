@@ -43,7 +43,7 @@ class Clock:
 
 
 def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestClient:
-    """A client of the whole application."""
+    """Return a client of the whole application."""
     made = app(folder, clock)
     return TestClient(
         made, "http://search.example.org", headers=BROWSER, follow_redirects=False, client=(address, 5000)
@@ -51,7 +51,7 @@ def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestCl
 
 
 def somebody(number: int) -> Visitor:
-    """One of many people, each in a different network."""
+    """Return one of many people, each in a different network."""
     return Visitor(f"198.{51 + number // 250}.{number % 250}.7", "Browser")
 
 
@@ -61,7 +61,7 @@ def latest(folder: Path) -> list[AdImpression]:
 
 
 def test_ads_are_labeled_and_charged_the_second_price(tmp_path: Path) -> None:
-    """They are in a labeled box, nothing is charged before a click, and the higher one pays the second price."""
+    """They are in a labeled box, nothing is charged before a click, and the higher bid pays the second price."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("low", "0.50"), "9.00"))
     client = browser(tmp_path, clock)
@@ -84,7 +84,7 @@ def test_ads_are_labeled_and_charged_the_second_price(tmp_path: Path) -> None:
 
 
 def test_only_eligible_ads_are_shown(tmp_path: Path) -> None:
-    """Only to people, on the first page, for running ads with a sufficient bid."""
+    """Ads are shown only to people, on the first page, and if they are running with a sufficient bid."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"), (ad("poor", "0.04"), "9.00"))
     client = browser(tmp_path, clock)
@@ -180,7 +180,7 @@ def test_days_begin_where_the_operator_is(tmp_path: Path) -> None:
 
 
 def test_an_advertiser_pays_no_more_than_its_own_budget(tmp_path: Path) -> None:
-    """Two campaigns with budgets of their own together spend what their advertiser allows, and then are not shown."""
+    """Two campaigns with their own budgets together spend what their advertiser allows, and are then not shown."""
     clock = Clock()
     market(tmp_path, (ad("one", "0.05"), "9.00"), (ad("two", "0.05"), "9.00"))
     ordered(tmp_path, SaveAdvertiser(parse_advertiser("ann", budget="0.20")))
@@ -266,7 +266,7 @@ def test_lower_slots_count_by_how_much_they_are_seen(tmp_path: Path) -> None:
 
 
 def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
-    """With two real servers and concurrent clicks, all are redirected, and exactly the budget is charged."""
+    """With two real servers and concurrent clicks, all visitors are redirected, and exactly the budget is charged."""
     market(tmp_path, (ad("high", "0.05"), "0.20"))
     clock = Clock()
     landed: list[int] = []
@@ -304,7 +304,7 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
 
 
 def test_ads_do_not_go_dark(tmp_path: Path) -> None:
-    """With 1.00 a day, a search every 30 s and no clicks, it is shown all day, to one or to many."""
+    """With 1.00 a day, a search every 30 s and no clicks, the ad is shown all day, to one visitor or to many."""
     for name, visitor in (("one", lambda _: PERSON), ("many", somebody)):
         clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
         folder = tmp_path / name
@@ -357,7 +357,10 @@ def test_searching_cannot_exhaust_a_rival(tmp_path: Path) -> None:
 
 
 def test_another_policy_takes_over_without_a_restart(tmp_path: Path) -> None:
-    """What was chosen holds from the next search on, in the server and in explanations; undone, the configured one."""
+    """A chosen policy applies from the next search on, in the server and in explanations.
+
+    Undo restores the configured one.
+    """
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     server = sponsor(tmp_path, clock)

@@ -1,4 +1,4 @@
-"""From a fetched page to an item: published once it is searchable, to the matching alerts, and never twice."""
+"""From a fetched page to an item: published once it is searchable, for the matching alerts, and never twice."""
 
 import json
 from contextlib import closing
@@ -24,7 +24,7 @@ WORDS = "Unlike any other page it speaks of {} and nothing but {}, at some lengt
 
 
 def text(word: str) -> str:
-    """A unique main text."""
+    """Return a unique main text."""
     return " ".join(f"{word}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz") + " " + WORDS.format(word, word)
 
 
@@ -39,7 +39,7 @@ def web(tmp_path: Path) -> Web:
 
 
 def appears(web: Web, path: str, body: str, how: str = "page") -> None:
-    """A page is found on the home page as new, and fetched."""
+    """Let a page be found on the home page as new, and fetch it."""
     web.answers(path, body)
     with web.state() as state:
         (id_,) = state.urls.find_ids([f"{SITE.start}{path}"]).tolist()
@@ -128,7 +128,7 @@ def test_pages_are_reported_once_they_are_searchable(web: Web) -> None:
 
 
 def test_watches_by_place_and_by_query(web: Web) -> None:
-    """Each gets what matches: the real query language decides, and all words are required."""
+    """Each alert gets what matches: the real query language decides, and all words are required."""
     wanted = {
         "everything": parse_alert("everything", "*"),
         "folder": parse_alert("folder", "http://www.example.org/news/"),
@@ -176,7 +176,7 @@ def test_a_restored_alert_keeps_its_items(web: Web) -> None:
 
 
 def test_private_and_hidden_pages_are_reported_to_their_readers_only(web: Web) -> None:
-    """What counts is the moment of reading; a webhook gets private pages only if its reader may see them."""
+    """The time of reading decides; a webhook gets private pages only if its user may see them."""
     private = Site(SITE.start, secrets="env:X", readers=("ann",))
     for name, reader in (("public", ""), ("ann", "ann"), ("bob", "bob")):
         web.ordered(AddAlert(parse_alert(name, "*", webhook=f"https://hooks.example.org/{name}", reader=reader)))
@@ -213,7 +213,7 @@ def test_the_cursor_passes_pages_that_a_reader_must_not_see(web: Web) -> None:
 
 
 def test_commands_are_refused_with_reasons_and_can_be_undone(web: Web) -> None:
-    """Covers a duplicate name and an unknown one."""
+    """This includes duplicate and unknown names."""
     web.ordered(AddAlert(parse_alert("all", "*")))
     with web.state() as state:
         with pytest.raises(Exception, match="already"):

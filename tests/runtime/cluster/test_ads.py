@@ -1,4 +1,4 @@
-"""Ads of a cluster: gateways over one ledger in PostgreSQL, with clickers at all of them, and one that is killed."""
+"""Ads of a cluster: gateways with one ledger in PostgreSQL, clickers at all of them, and one that is killed."""
 
 import http.client
 import random
@@ -76,12 +76,12 @@ def dsn(postgres: Postgres) -> str:
 
 
 def open_storage(dsn: str) -> ClusterAdStorage:
-    """The ads of the cluster, as a gateway opens them."""
+    """Open the ads of the cluster, as a gateway does."""
     return ClusterAdStorage(dsn, lambda: [UserKeyRow("ann", "digest", {}, 0.0, None)], str)
 
 
 def open_market(dsn: str, budget: Decimal, limit: Decimal) -> ClusterAdStorage:
-    """One advertiser with two campaigns of this budget, and a limit over both."""
+    """Create an advertiser with two campaigns of this budget, and a limit for both."""
     storage = open_storage(dsn)
     orders: list[AdCommand] = [SaveAdvertiser(parse_advertiser("ann", "ann", str(limit)))]
     for number, campaign in enumerate(("spring", "fall"), 1):
@@ -93,7 +93,7 @@ def open_market(dsn: str, budget: Decimal, limit: Decimal) -> ClusterAdStorage:
 
 
 class Clickers:
-    """Sixteen people, each with a network of their own for each search, who search and click at random gateways."""
+    """Sixteen people, each with a separate network for each search, who search and click at random gateways."""
 
     def __init__(self, ports: list[int]) -> None:
         self._ports, self._lost = ports, set[int]()
@@ -117,7 +117,7 @@ class Clickers:
                 self.paid += "303" in self._get(draw, href, address)
 
     def _get(self, draw: random.Random, path: str, address: str) -> str:
-        """Ask a gateway; a killed one answers nothing."""
+        """Send a request to a gateway; a killed one does not respond."""
         port = draw.choice([port for port in self._ports if port not in self._lost])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         try:
@@ -131,7 +131,7 @@ class Clickers:
 
 
 def test_sixteen_clickers_over_four_gateways_overspend_nothing(dsn: str) -> None:
-    """One gateway is killed while all click: the books balance, and the advertiser pays exactly its limit."""
+    """One gateway is killed while all click: the ledger balances, and the advertiser pays exactly its limit."""
     open_market(dsn, BUDGET, LIMIT).close()
     gateways = [
         subprocess.Popen([sys.executable, "-c", GATEWAY, dsn], stdout=subprocess.PIPE, text=True)
@@ -179,7 +179,7 @@ def wait_for_charges(database: AdDatabase, least: Decimal) -> None:
 
 
 def test_a_command_on_ads_is_executed_once(dsn: str) -> None:
-    """Repeated with its id it has the same outcome; a refused one too. Both are in the log of the cluster."""
+    """Repeated with the same id, it has the same outcome, even if refused. Both are in the cluster's log."""
     storage = open_market(dsn, BUDGET, LIMIT)
     done = [storage.run_command(SaveAd(ad("spring", "0.10", title="More")), "a test", "one") for _ in range(2)]
     assert done[0] == done[1]
@@ -211,7 +211,7 @@ def test_all_gateways_know_a_person_and_the_reports(dsn: str) -> None:
 
 
 def test_without_postgres_there_are_no_ads(postgres: Postgres) -> None:
-    """A search is answered without ads at once, while PostgreSQL is away."""
+    """While PostgreSQL is down, a search is answered without ads immediately."""
     dsn = postgres.dsn("missing")
     storage = open_storage(dsn)
     ads = LiveAdServer(storage, build_settings(SERVE), lambda _day: b"salt")

@@ -1,4 +1,4 @@
-"""Tests of ``runtime.cluster.coordinator``: two shards exchange what a page, a link or a robots.txt says."""
+"""The coordinator's side of the exchange: two shards exchange links, anchor texts and robots.txt files."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +19,7 @@ HOUR_S = 3600.0
 
 
 class Waiting(Drive):
-    """A drive that goes on while everything waits for the other shard."""
+    """A drive that continues while everything waits for the other shard."""
 
     def _soonest_s(self) -> float:
         try:
@@ -48,7 +48,7 @@ class Shards:
         return ExchangeHandler(state, drive.keeper, shard, Clock(0.0, 0.0, 1.0))
 
     def run(self, for_s: float, step_s: float = 5.0) -> "Shards":
-        """Run both, with an exchange every few seconds."""
+        """Run both shards, with an exchange every few seconds."""
         for _ in range(int(for_s / step_s)):
             for number, drive in enumerate(self.drives):
                 self._exchange(number, drive)
@@ -69,7 +69,7 @@ class Shards:
 
 
 def test_a_robots_txt_that_redirects_to_another_shard_is_followed() -> None:
-    """The owner of the target requests it, and the host obeys the rules; the sitemap that it names is fetched."""
+    """The owner of the target requests it, and the host obeys the rules; the sitemap in it is fetched."""
     web = MemoryWeb({f"http://{HERE}/": page("/open", "/closed"), f"http://{THERE}/": page()})
     web.replies |= {f"http://{HERE}/{name}": page(title=name) for name in ("open", "closed")}
     web.replies[f"http://{HERE}/robots.txt"] = moved(f"http://{THERE}/rules.txt")
@@ -93,7 +93,7 @@ def test_a_robots_txt_of_a_host_that_does_not_answer_makes_the_other_wait() -> N
 
 
 def test_anchor_texts_reach_the_shard_of_the_page_once() -> None:
-    """What pages of another shard call a page is counted there once per page, however often they are fetched."""
+    """Anchor texts from other shards are counted once per page, no matter how often the page is fetched."""
     web = MemoryWeb({f"http://{HERE}/": page("/other", f"http://{THERE}/fish"), f"http://{THERE}/": page()})
     web.replies[f"http://{HERE}/other"] = lambda now_s: page(f"http://{THERE}/fish", title=f"at {int(now_s)}")
     web.replies[f"http://{THERE}/fish"] = page(title="Fish")
@@ -105,7 +105,7 @@ def test_anchor_texts_reach_the_shard_of_the_page_once() -> None:
 
 
 def test_a_link_of_a_known_page_of_another_shard_finds_what_is_new() -> None:
-    """A page that was fetched before links to an unknown URL of another shard: that is new on the web."""
+    """A page that was fetched before links to an unknown URL in another shard: this URL is new on the web."""
 
     def news(now_s: float) -> Reply:
         return page(*([f"http://{THERE}/new"] if now_s > 1000.0 + HOUR_S else []), title=f"{now_s > 1000.0 + HOUR_S}")

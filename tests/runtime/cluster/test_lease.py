@@ -1,4 +1,4 @@
-"""Tests of ``runtime.cluster.lease``: all processes of a tree see when it ends, and stop sending before."""
+"""The shared lease: all processes of a tree see when it ends, and stop sending requests before."""
 
 import multiprocessing
 
@@ -10,14 +10,14 @@ from vedette.runtime.cluster.lease import SharedLease
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time since boot, to be changed by tests."""
+    """The time since boot, which tests can change."""
     now = [1000.0]
     monkeypatch.setattr(lease, "read_clock_s", lambda: now[0])
     return now
 
 
 def test_requests_stop_before_the_lease_ends(clock: list[float]) -> None:
-    """No request is sent after 70% of the lease, counted from when a renewal was sent; it can still be renewed then."""
+    """No request is sent after 70% of the lease since a renewal was sent; it can still be renewed then."""
     held = SharedLease()
     assert not held.may_request()
     held.extend(asked_s=995.0, lease_s=10.0)
@@ -30,7 +30,7 @@ def test_requests_stop_before_the_lease_ends(clock: list[float]) -> None:
 
 
 def test_a_forked_process_sees_a_renewal() -> None:
-    """A process that was forked before a renewal sees it, as fetchers do."""
+    """A process forked before a renewal sees it, as fetchers do."""
     held = SharedLease()
     context = multiprocessing.get_context("fork")
     renewed, answers = context.Event(), context.Queue()

@@ -1,4 +1,4 @@
-"""Searches by meaning over several shards: the vectors of one model are compared across all of them."""
+"""Searches by meaning over several shards: vectors of one model are compared across all of them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,18 +24,18 @@ PAGES = {
 
 
 class Shards:
-    """Shards over folders, asked through the messages of the wire."""
+    """Shards over folders, called with encoded messages."""
 
     def __init__(self, webs: Sequence[Web], setting: str) -> None:
         self._searches = [ShardFolderSearch(web.folder, start_clock(web.now_s, 1.0), setting) for web in webs]
 
     @property
     def numbers(self) -> Sequence[int]:
-        """All shards."""
+        """Return all shards."""
         return range(len(self._searches))
 
     def ask(self, verb: str, arguments: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Call a verb in some."""
+        """Call a verb in some shards."""
         return {
             shard: decode_reply(
                 verb, encode_reply(call_verb(self._searches[shard], *decode_call(encode_call(verb, values))))
@@ -45,7 +45,7 @@ class Shards:
 
 
 def build(folder: Path, pages: dict[str, str], model: str) -> Web:
-    """A folder with these pages, embedded."""
+    """Return a folder with these pages, embedded."""
     web = Web(folder)
     with web.state() as state:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=web.now_s))
@@ -57,12 +57,12 @@ def build(folder: Path, pages: dict[str, str], model: str) -> Web:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny model."""
+    """Return a tiny model."""
     return str(write_model(tmp_path_factory.mktemp("models") / "tiny"))
 
 
 def test_pages_close_in_meaning_are_found_in_any_shard(tmp_path: Path, model: str) -> None:
-    """As in one index: the same first results, with the same reason; without a model, nothing is found."""
+    """The first results and their reason are the same as in one index; without a model, nothing is found."""
     one = build(tmp_path / "one", PAGES, model)
     halves = [dict(list(PAGES.items())[number::2]) for number in range(2)]
     webs = [build(tmp_path / f"shard-{number}", half, model) for number, half in enumerate(halves)]

@@ -1,4 +1,4 @@
-"""New pages of several shards: each is listed once, in the order of reports, whatever shard is late."""
+"""New pages of several shards: each is listed once, in the order of reports, even if a shard is late."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from vedette.web.public.new_page_ports import ItemBatch
 
 
 def item(seq: int, told_s: float, shard: int) -> AlertItem:
-    """A new page of a shard."""
+    """Return a new page of a shard."""
     return AlertItem(seq, seq, f"https://{shard}.test/{seq}", "", "", 0.0, "feed", "", None, told_s)
 
 
@@ -22,7 +22,7 @@ class Shards:
         self.pages = ClusterNewPages(self.ask, lambda: tuple(self.items), lambda _name: False)
 
     def ask(self, verb: str, arguments: dict[int, tuple[int | None, ...]]) -> dict[int, ItemBatch]:
-        """Answer as ``FolderNewPages`` does, from lists."""
+        """Respond from lists, as ``FolderNewPages`` does."""
         return {
             shard: self.list_after(shard, *values) if verb.endswith("after") else self.list_latest(shard, *values)  # type: ignore[arg-type]  # by the verb
             for shard, values in arguments.items()
@@ -42,7 +42,7 @@ class Shards:
         return ItemBatch(tuple(found), found[-1].seq if found else last, len(found) == most)
 
     def urls(self) -> set[str]:
-        """All of them."""
+        """Return all URLs."""
         return {one.url for items in self.items.values() for one in items}
 
 
@@ -62,7 +62,7 @@ _TIMES = st.lists(st.integers(0, 5), max_size=7)
 
 @given(st.lists(_TIMES, min_size=1, max_size=4), st.integers(1, 5), st.integers(0, 3))
 def test_each_page_is_listed_once(times: list[list[int]], most: int, silent: int) -> None:
-    """A shard that is silent for a while delays its pages, and loses none; any item's cursor continues after it."""
+    """A shard that is silent for a while delays its pages, but loses none; any item's cursor continues after it."""
     lists = {
         shard: [item(number, float(told), shard) for number, told in enumerate(sorted(each), 1)]
         for shard, each in enumerate(times)
@@ -104,7 +104,7 @@ def test_the_latest_are_listed_page_by_page(times: list[list[int]], most: int) -
 
 
 def test_the_end_is_after_everything_that_responds() -> None:
-    """New pages that are reported later come next; those of a silent shard are not skipped."""
+    """New pages that are reported later are next; those of a silent shard are not skipped."""
     shards = Shards({0: [item(1, 1.0, 0)], 1: [item(1, 2.0, 1)]})
     shards.silent = {1}
     end = shards.pages.list_after(None, 1, "", ()).cursor

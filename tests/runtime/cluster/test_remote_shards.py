@@ -1,4 +1,4 @@
-"""Gateways and search processes of shards over real sockets: a hanging shard is left out, a stranger is refused."""
+"""Gateways and search processes of shards over real sockets: hanging shards are skipped, strangers are refused."""
 
 import os
 import select
@@ -32,7 +32,7 @@ class Search:
         return IndexOverview(self.pages, (FacetCount("a.test", self.pages),))
 
     def find_page(self, url: str, _allowed: tuple[str, ...]) -> int | None:
-        """A failure."""
+        """Fail."""
         raise LookupError(url)
 
 
@@ -55,7 +55,7 @@ def ask_pages(shards: RemoteShards) -> dict[int, int]:
 
 
 def test_a_hanging_shard_is_left_out_until_it_responds(searches: tuple[list[Search], list[str]]) -> None:
-    """It delays one request; then it is not waited for, and after it was reached again it is asked again."""
+    """It delays one request and is then skipped, until it can be reached again."""
     (one, _), addresses = searches
     shards = RemoteShards(lambda: dict(enumerate(addresses)), SECRET, deadline_s=0.5)
     shards.renew()
@@ -69,7 +69,7 @@ def test_a_hanging_shard_is_left_out_until_it_responds(searches: tuple[list[Sear
 
 
 def test_a_failure_is_no_reply(searches: tuple[list[Search], list[str]]) -> None:
-    """A call that fails in a shard leaves the connection as it was."""
+    """A call that fails in a shard does not affect the connection."""
     shards = RemoteShards(lambda: dict(enumerate(searches[1])), SECRET)
     shards.renew()
     assert shards.ask("find_page", {0: ("http://a.test/", ())}) == {}
@@ -84,7 +84,7 @@ def test_only_gateways_with_the_secret_are_answered(searches: tuple[list[Search]
 
 
 def test_a_handshake_cannot_be_passed_on(searches: tuple[list[Search], list[str]]) -> None:
-    """A program that listens where a shard was gets in nowhere by passing bytes between a gateway and another shard."""
+    """A program that listens at a shard's former address gets no access by relaying bytes to another shard."""
     with socket.create_server(("127.0.0.1", 0)) as stale:
         passing = threading.Thread(target=pass_on, args=(stale, searches[1][0]), daemon=True)
         passing.start()
@@ -95,7 +95,7 @@ def test_a_handshake_cannot_be_passed_on(searches: tuple[list[Search], list[str]
 
 
 def pass_on(stale: socket.socket, address: str) -> None:
-    """Pass bytes between the first client and an address, in both directions, until one of them ends."""
+    """Relay bytes between the first client and an address, in both directions, until one of them ends."""
     ours, _ = stale.accept()
     host, _, port = address.rpartition(":")
     with ours, socket.create_connection((host, int(port))) as theirs:
@@ -110,7 +110,7 @@ def pass_on(stale: socket.socket, address: str) -> None:
 
 @pytest.mark.parametrize("said", [b"", b"\0\0\0\4abcd", b"SSH-2.0-OpenSSH_9.2\r\n", b"\xff" * 12])
 def test_a_stranger_at_the_address_of_a_shard(searches: tuple[list[Search], list[str]], said: bytes) -> None:
-    """Another program that got the port of a shard is no shard, and the others are reached all the same."""
+    """Another program that got a shard's port is refused, and the other shards are still reached."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         greeting = threading.Thread(target=greet, args=(stranger, said))
         greeting.start()
@@ -122,7 +122,7 @@ def test_a_stranger_at_the_address_of_a_shard(searches: tuple[list[Search], list
 
 
 def greet(stranger: socket.socket, said: bytes) -> None:
-    """Say something to the first client, and hang up."""
+    """Send something to the first client, and disconnect."""
     client, _ = stranger.accept()
     with client:
         client.sendall(said)
@@ -144,7 +144,7 @@ def test_a_shard_that_moved_is_found_again(searches: tuple[list[Search], list[st
 def test_a_gateway_that_hangs_in_a_message_holds_up_no_other(
     searches: tuple[list[Search], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A shard reads in one thread; it gives up half a message after a while, and the next gateway is answered."""
+    """A shard reads in one thread; it gives up half a message after a while, and responds to the next gateway."""
     monkeypatch.setattr(shard_search, "MESSAGE_TIMEOUT_S", 1)
     address = searches[1][0]
     sock = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))

@@ -1,4 +1,4 @@
-"""Searches of several gateways: each gets what the others recorded, once, and all learn the same from it."""
+"""Searches of several gateways: each one gets what the others recorded, once, and all learn the same from it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -31,11 +31,11 @@ class Pages:
     """The pages, all on one host of their shard."""
 
     def find_hosts(self, ids: Sequence[int]) -> dict[int, int]:
-        """Find the host of each."""
+        """Find the host of each page."""
         return {id_: join_host(id_ >> 40, 3) for id_ in ids}
 
     def find_url(self, id_: int) -> str:
-        """Find its URL."""
+        """Find the URL of a page."""
         return f"https://example.org/{id_}"
 
 
@@ -55,14 +55,14 @@ class Gateway:
         self.exchange = SearchLogExchange(folder, dsn, name)
 
     def exchange_all(self) -> None:
-        """Exchange, and record what came, as the event recorder does."""
+        """Exchange logs, and record what arrived, as the event recorder does."""
         while self.exchange.step():
             pass
         with closing(EventStore(self.folder)) as book:
             book.ingest_all_logs()
 
     def recorded(self) -> tuple[list[SearchEvent], set[ClickEvent]]:
-        """All searches and clicks."""
+        """Return all searches and clicks."""
         return sorted(load_latest_searches(self.folder, 0.0, 10_000)), set(load_counted_clicks(self.folder, 0.0))
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ def gateways(postgres: Postgres, tmp_path: Path) -> Iterator[tuple[Gateway, Gate
 
 
 def test_gateways_learn_from_the_searches_of_all(gateways: tuple[Gateway, Gateway]) -> None:
-    """Searches at one and their clicks at the other, as behind a load balancer; both learn the same reputations."""
+    """With searches at one and clicks at the other, as behind a load balancer, both learn the same reputations."""
     slates, events = made_record(PAGES, 600)
     one, other = gateways
     for slate in slates:
@@ -108,7 +108,7 @@ def test_gateways_learn_from_the_searches_of_all(gateways: tuple[Gateway, Gatewa
 
 
 def test_nothing_is_shared_twice_or_comes_back(gateways: tuple[Gateway, Gateway]) -> None:
-    """After a restart a gateway continues where it was; what came from others is not sent on."""
+    """After a restart, a gateway continues where it was; what came from others is not sent back."""
     slates, events = made_record(PAGES, 20)
     one, other = gateways
     records: list[LoggedEvent] = [*slates, *events]

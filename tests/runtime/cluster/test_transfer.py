@@ -1,4 +1,4 @@
-"""Tests of ``runtime.cluster.transfer``: a folder becomes shards and one folder again, and nothing is lost between."""
+"""Import and export: a folder is split into shards and merged again, and nothing is lost."""
 
 import sqlite3
 import time
@@ -38,7 +38,7 @@ def postgres() -> Iterator[Postgres]:
 
 @pytest.fixture
 def dsn(postgres: Postgres) -> str:
-    """A database with a cluster of three shards that has not run."""
+    """A database with a cluster of three shards that has never run."""
     dsn = postgres.create_database()
     create_cluster(dsn, 3, 600.0)
     return dsn
@@ -46,7 +46,7 @@ def dsn(postgres: Postgres) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A one-machine folder with twelve hosts: two pages of each, and a URL that waits."""
+    """A single-machine folder with twelve hosts: two pages each, and a waiting URL."""
     base = tmp_path_factory.mktemp("one")
     (base / "in").mkdir()
     writer = WarcWriter(base / "in", "w0", "test")
@@ -88,7 +88,7 @@ def describe(folder: Path) -> dict[str, tuple[object, ...]]:
 def test_a_folder_becomes_shards_and_one_folder_again(
     dsn: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each URL is in one shard with all that was known of it; links that were on their way arrive in the export."""
+    """Each URL is in one shard with everything known about it; links in transit are in the export."""
     before = describe(folder)
     assert len(before) == 36
     copied = import_folder(dsn, folder, tmp_path / "nodes")
@@ -116,7 +116,7 @@ def test_a_folder_becomes_shards_and_one_folder_again(
 
 
 def test_folders_in_use_are_neither_imported_nor_exported(dsn: str, folder: Path, tmp_path: Path) -> None:
-    """A folder in use, a cluster with a node, and a folder that exists are refused before anything is created."""
+    """A folder in use, a cluster with a node, and an existing target are refused before anything is created."""
     with open_for_write(folder, time.time()), pytest.raises(StoreBusy):
         import_folder(dsn, folder, tmp_path / "nodes")
     with connect(dsn) as connection:

@@ -133,7 +133,7 @@ def test_every_command_can_be_undone(
 
 @given(order=_ORDERS)
 def test_orders_are_kept_as_json(order: AdCommand) -> None:
-    """They round-trip."""
+    """They are the same after saving and loading."""
     assert command_from_json(command_to_json(order)) == order
 
 
@@ -166,7 +166,7 @@ def test_a_damaged_command_is_reported() -> None:
     ],
 )
 def test_an_ad_leads_to_public_pages_only(url: str) -> None:
-    """However an address is spelled."""
+    """This is true however an address is spelled."""
     with pytest.raises(UsageError):
         parse_ad("spring", "Shoes", "Red ones", url, "0.40", [AdTarget("broad", "shoes")])
 

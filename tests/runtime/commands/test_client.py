@@ -1,4 +1,4 @@
-"""Client of commands: a starting coordinator is waited for, and a folder that stays locked is named."""
+"""Client of commands: it waits for a starting coordinator, and reports a folder that stays locked."""
 
 from pathlib import Path
 from threading import Timer

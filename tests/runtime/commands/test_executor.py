@@ -122,7 +122,7 @@ def test_the_log_has_each_action_its_author_and_whether_it_can_be_undone(tmp_pat
 
 
 def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
-    """Earlier sessions end; signing out ends only that session. No coordinator is needed."""
+    """Earlier sessions end; signing out ends only that session. This does not need a coordinator."""
     operator = FolderOperator(tmp_path / "data")
     with opened(tmp_path / "data") as state:
         execute_command(ReplaceToken(hash_secret("vt_one")), state, NOW_S, "a test")
@@ -160,7 +160,7 @@ def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> N
 
 @given(st.one_of(order.filter(lambda one: not isinstance(one, CreateKey)), st.builds(Dismiss, st.just("example.org"))))
 def test_an_order_is_kept_as_it_was(one: Command) -> None:
-    """It round-trips to the same command."""
+    """It is the same command after saving and loading."""
     assert command_from_json(json.loads(json.dumps(command_to_json(one)))) == one
 
 

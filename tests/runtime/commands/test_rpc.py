@@ -1,4 +1,4 @@
-"""A coordinator's responses to clients: sites change at once, requests come first, and no request can break it."""
+"""A coordinator's responses to clients: sites change immediately, requests come first, nothing can break it."""
 
 import time
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ class Bench:
         return self.desk.handle(Request("fetch", {"urls": list(urls)}), self.now_s)
 
     def asked(self, rounds: int = 6) -> list[FetchTask]:
-        """Return the fetcher's tasks minute by minute, answering lookups and robots.txt on the way."""
+        """Return the fetcher's tasks minute by minute, answering lookups and robots.txt requests."""
         errands: list[FetchTask] = []
         for _ in range(rounds):
             self.now_s += 60.0
@@ -140,7 +140,7 @@ def test_an_added_site_is_fetched_at_once(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("delay", "refused"), [("0.1s", ""), ("60s", "is 2min")])
 def test_promises_are_checked_against_the_configured_delay(tmp_path: Path, delay: str, refused: str) -> None:
-    """Not with the default delay, which might refuse what is possible; also when a change is undone."""
+    """The default delay might refuse what is possible; this includes undoing a change."""
     bench = Bench(tmp_path / "data", override(Config(), {"crawl.delay": delay}))
     reply = bench.order(AddSite(Site(HOME, promise=("1 /page",))))
     assert refused in str(reply.get("error", ""))
@@ -218,7 +218,7 @@ def test_only_what_is_wished_for_is_fetched_where_that_is_the_rule(bench: Bench)
 
 
 def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
-    """If one URL belongs to no site, the error says how to add one, and nothing is fetched."""
+    """If one URL does not belong to a site, the error says how to add one, and nothing is fetched."""
     bench.crawled()
     reply = bench.fetch(HOME + "a", "http://127.0.0.9/x")
     assert "vedette sites add http://127.0.0.9/" in str(reply["error"])
@@ -227,7 +227,7 @@ def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("target", "revived"), [("", 2), (HOME, 2), (HOME + "a", 1)])
 def test_what_failed_is_tried_again_at_once_where_the_operator_says_so(bench: Bench, target: str, revived: int) -> None:
-    """All, a site or one URL; the reply says how many, and URLs that did not fail are refused."""
+    """This works for all URLs, a site or one URL; the reply says how many, and URLs that did not fail are refused."""
     bench.crawled(*pages("a", "b"))
     for _ in range(bench.keeper.rules.max_attempts):
         for errand in bench.asked(1):
@@ -312,7 +312,7 @@ def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
     ],
 )
 def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str, why: str) -> None:
-    """Only once that judgment is overruled; the URL is noted and no longer held back."""
+    """Only the overruled judgment counts; the URL is noted and no longer held back."""
     bench.crawled(*pages("a"))
     (errand,) = bench.asked(1)
     id_ = refuse(bench, errand, why)
@@ -346,7 +346,7 @@ def test_no_question_ends_the_keeper(bench: Bench, call: Request) -> None:
     [Request("explain"), Request("fetch", {"urls": [], "speed": 9}), Request("order", {"order": [1], "who": "x"})],
 )
 def test_a_request_that_does_not_fit_is_refused(bench: Bench, request_: Request) -> None:
-    """Arguments that are missing, unknown or of another type get an error, and the coordinator goes on."""
+    """Missing, unknown or wrong arguments get an error, and the coordinator continues."""
     assert "error" in bench.desk.handle(request_, bench.now_s)
 
 
@@ -507,7 +507,7 @@ def test_a_contact_opens_public_hosts_without_a_restart(bench: Bench) -> None:
 
 
 def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
-    """A restart uses the chosen values; those reverted or unreadable come from the file."""
+    """A restart uses the chosen values; reverted or unreadable ones come from the file."""
     bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
     bench.order(SetMachine({"crawl.budget": None}))
     configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})
@@ -546,7 +546,7 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
-    """Includes polls that were not saved yet, and the effect of a watch that was just created."""
+    """This includes polls that were not saved yet, and the effect of an alert that was just created."""
     bench.crawled(*pages("a"))
     bench.order(AddAlert(parse_alert("w", HOST, "", "", "")))
     home = dict(bench.state.store.iter_pages())[HOME]

@@ -74,7 +74,7 @@ def ids(web: Web) -> dict[str, int]:
 
 
 def test_what_people_ask_for_is_watched(web: Web) -> None:
-    """Whole queries by their number of searches, and page titles to a small extent."""
+    """These are whole queries by their number of searches and, to a small extent, page titles."""
     generation = Generations(web.folder).current()
     assert generation is not None
     by = CurveFile(generation).load()
@@ -90,7 +90,7 @@ def test_what_people_ask_for_is_watched(web: Web) -> None:
 
 
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
-    """It depends on how often people search for what has changed, and has the time of the fetch and the views."""
+    """The gain depends on how often people search for what has changed, and has the fetch time and the views."""
     web.answers("c", page("Third", "gardens for a zeppelin"))
     (gain,) = brought(web)
     assert (gain.page, gain.fetched_s, gain.what) == (ids(web)["c"], web.now_s, "again")
@@ -134,7 +134,7 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
 
 
 def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
-    """A rebuilt generation measures nothing for old pages, and its curves work at once."""
+    """A rebuilt generation measures nothing for old pages, and its curves work immediately."""
     rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
     assert brought(web) == []
     web.answers("c", page("Third", "gardens for a zeppelin"))
@@ -158,7 +158,7 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
 def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gains by query are stored with the curves; changes don't help queries that are not needy."""
+    """Gains by query are stored with the curves; changes don't affect queries that are not needy."""
     generation = Generations(web.folder).current()
     assert generation is not None
     before = brought(web)

@@ -101,12 +101,12 @@ def test_before_anybody_has_searched_nothing_is_expected(web: Web) -> None:
 
 
 def test_without_an_index_nothing_happens(tmp_path: Path) -> None:
-    """A folder in which nothing was indexed yet."""
+    """This is a folder in which nothing has been indexed yet."""
     assert run_impact_pass(tmp_path, 0.0) == 0
 
 
 def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that arrive while it runs were not learned from, so they count as growth."""
+    """The pass did not learn from pages that arrive while it runs, so they count as growth."""
     search(web, ASKED)
     indexed: property = vars(PageTable)["indexed"]
     seen: list[int] = []
@@ -171,9 +171,9 @@ def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, m
 def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bit(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Curves, scores, gains, sketches and training as the lab builds them, on the index of the live pass.
+    """Curves, scores, gains, sketches and training are built as in the lab, on the index of the live pass.
 
-    Both get the features of URLs before their fetch, which come from a state here and from a history there.
+    Both get the features of URLs before their fetch, from a state here and from a history there.
     """
     live = Recording()
     monkeypatch.setattr(impact, "POLICY", live)
@@ -201,7 +201,7 @@ def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bi
 
 
 def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_learn() -> None:
-    """Whatever the status file contains."""
+    """This is true whatever the status file contains."""
     assert not is_due(None, 3, 0.0, has_changed=True)
     assert is_due(None, 1000, 0.0, has_changed=True)
     assert is_due({"made_s": "x"}, 1000, 0.0, has_changed=True)

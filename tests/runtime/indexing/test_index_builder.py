@@ -1,4 +1,4 @@
-"""From the state to the index: fetched pages are found, deleted ones are not, and nothing is lost in between.
+"""From the state to the index: fetched pages are found, deleted ones are not, and nothing is lost.
 
 Pages take the same path as fetched responses; archive, state and index are real.
 """
@@ -37,7 +37,7 @@ FILLER = "Ordinary words fill the rest of this page so that it is long enough to
 
 
 def page(title: str, text: str, head: str = "", links: str = "") -> str:
-    """A page with a unique main text."""
+    """Return a page with a unique main text."""
     main = f"<main><h1>{title}</h1><p>{text} {FILLER}</p>{links}</main>"
     return f"<html><head><title>{title}</title>{head}</head><body>{main}</body></html>"
 
@@ -50,11 +50,11 @@ class Web:
     now_s: float = NOW_S
 
     def answers(self, path: str, body: str = "", status: int = 200, headers: Headers = HTML) -> None:
-        """One URL returns this response."""
+        """Let one URL return this response."""
         self.all_answer({path: body}, status, headers)
 
     def all_answer(self, bodies: dict[str, str], status: int = 200, headers: Headers = HTML) -> None:
-        """Several URLs return this response at the same time."""
+        """Let several URLs return this response at the same time."""
         self.now_s += 60
         with self.state() as state, self.importer(state) as importer:
             importer._save_pages(
@@ -97,7 +97,7 @@ class Web:
 
 
 def paths(shelf: LiveIndexSnapshot, node: Term | TermSet) -> list[str]:
-    """The paths of the results."""
+    """Return the paths of the results."""
     stored = shelf.get_stored(shelf.finder.find(node, 100).ids)
     assert all(stored)
     return sorted(one.url.removeprefix(SITE.start) for one in stored if one)
@@ -165,7 +165,7 @@ def test_what_went_away_is_not_found(web: Web, status: int, headers: Headers, bo
 
 
 def test_a_page_that_names_another_leaves_the_results_for_it(web: Web) -> None:
-    """Only once the other page can be found: an unreachable canonical URL hides nothing."""
+    """This only happens once the other page can be found: an unreachable canonical URL hides nothing."""
     canonical = '<link rel="canonical" href="/whole">'
     web.answers("print", page("For the printer", "zeppelin", canonical))
     assert web.found("zeppelin") == ["print"]
@@ -189,7 +189,7 @@ def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: W
 
 
 def test_what_others_call_a_page_finds_it(web: Web) -> None:
-    """Anchor texts from before and after the fetch count, and those of redirects to it."""
+    """Anchor texts from before and after the fetch count, as do those of redirects to it."""
     web.answers("hub", page("Hub", "links", links='<a href="/target">the blue manual</a><a href="/old">antique</a>'))
     web.answers("target", page("Target", "zeppelin"))
     assert web.found("manual", "anchors") == ["target"]
@@ -200,7 +200,7 @@ def test_what_others_call_a_page_finds_it(web: Web) -> None:
 
 
 def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(web: Web) -> None:
-    """Covers a URL, a prefix and a domain; it survives a recrawl and a new index, and can be undone."""
+    """This works for a URL, a prefix and a domain; it survives a refresh and a new index, and can be undone."""
     for path in ("a", "drafts/1", "drafts/2"):
         web.answers(path, page(f"Page {path}", f"zeppelin {path}"))
     web.ordered(AddRules((Rule("conceal", "", f"{SITE.start}a"),)))
@@ -313,7 +313,7 @@ def test_a_new_generation_is_built_beside_the_one_that_serves(web: Web) -> None:
 
 
 def test_a_crash_at_any_step_loses_nothing(web: Web) -> None:
-    """An indexer that dies without a commit leaves the changes for the next one, with the same result."""
+    """If an indexer dies without a commit, the next one processes the changes, with the same result."""
     for number in range(6):
         web.answers(f"p{number}", page(f"Page {number}", f"zeppelin{number}", links='<a href="/p0">name</a>'))
     crashed = open_indexer(web.folder, start_clock(web.now_s, 1.0))
@@ -341,7 +341,7 @@ def test_links_make_importance(web: Web) -> None:
 
 
 def let_go(indexer: Indexer) -> None:
-    """Exit like a killed process: nothing is committed, and the locks are released."""
+    """Exit like a killed process: nothing is committed, and locks are released."""
     builder = indexer.builder
     builder._writer._writer.rollback()
     builder.close()

@@ -1,4 +1,4 @@
-"""Curves are rebuilt when there is a reason and enough time; pages are cached until they change."""
+"""Curves are rebuilt if there is a reason and enough time; pages are cached until they change."""
 
 import os
 from contextlib import closing
@@ -36,12 +36,12 @@ ENOUGH_S = MADE.took_s / CPU_SHARE
 
 
 def no_curves() -> QueryCurves:
-    """Curves for no queries."""
+    """Return curves for no queries."""
     return QueryCurveBuilder(build_watched([])).build(0)
 
 
 def write(writer: PageTableWriter, id_: int, body: str) -> None:
-    """A page in the index."""
+    """Return a page in the index."""
     numbers = hash_words(body.encode())
     writer.put(id_, FACTS, b"", (numbers, (0, 0, 0, 0, len(numbers))), None)
 
@@ -50,7 +50,7 @@ def write(writer: PageTableWriter, id_: int, body: str) -> None:
     ("pages", "changes", "age_s"), [(1600, 0, HOUR_S), (1000, 1001, HOUR_S), (1000, 1, DAY_S + HOUR_S)]
 )
 def test_a_reason_is_not_enough_without_pay(pages: int, changes: int, age_s: float) -> None:
-    """After growth, changes or a day, it is done once indexing took long enough."""
+    """After growth, changes or a day, curves are rebuilt once indexing has taken long enough."""
     made = MADE._replace(age_s=age_s)
     assert is_due(made, pages, changes, ENOUGH_S)
     assert not is_due(made, pages, changes, 0.9 * ENOUGH_S)
@@ -58,7 +58,7 @@ def test_a_reason_is_not_enough_without_pay(pages: int, changes: int, age_s: flo
 
 
 def test_some_things_do_not_wait_for_pay() -> None:
-    """Without curves nothing is measured; much smaller or older ones say little."""
+    """Without curves, nothing is measured; much smaller or older ones are not useful."""
     assert is_due(None, 1, 1, 0.0)
     assert is_due(MADE, 4001, 1, 0.0)
     assert is_due(MADE._replace(age_s=8 * DAY_S), 1000, 1, 0.0)
@@ -76,7 +76,7 @@ def test_making_curves_stays_a_small_part_of_indexing(steps: list[tuple[float, i
 
 
 def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
-    """Number of pages, time, overlap with served results; damaged or old curves count as missing."""
+    """They include number of pages, time and overlap with served results; damaged or old ones count as missing."""
     assert read_curve_info(tmp_path) is None
     save_curves(tmp_path, no_curves(), CurveInfo(12, 0.5, 0.0, 0.875))
     made = read_curve_info(tmp_path)

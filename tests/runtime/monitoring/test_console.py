@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_nobody_runs_is_told_by_its_record(folder: Path) -> None:
-    """It says that none is running; numbers are the last known, and hosts are empty."""
+    """It says that nothing is running; numbers are the last known ones, and there are no hosts."""
     clock = real_clock()
     with closing(EventStore(folder)) as book:
         book.add_points(clock.now(), {"known": 12.0, "waiting": 5.0})
@@ -58,7 +58,7 @@ def test_a_folder_with_nothing_in_it_is_told_as_empty(tmp_path: Path) -> None:
 
 
 def test_many_may_look_at_once(folder: Path) -> None:
-    """Threads share cached data, and each gets it."""
+    """Threads share cached data, and each of them gets it."""
     watch = FolderMonitor(folder, real_clock(), CONFIG)
     seen: list[object] = []
     threads = [

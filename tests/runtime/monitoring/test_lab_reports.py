@@ -33,7 +33,7 @@ def lab(tmp_path: Path) -> Path:
 
 
 def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
-    """Reports round-trip; a plot without a file is listed as missing."""
+    """Reports are the same after loading; a plot without a file is listed as missing."""
     reports = FolderReports(lab.parent)
     os.utime(lab / "lab-refresh.json", (1_000.0, 1_000.0))
     assert reports.has_any()
@@ -49,7 +49,7 @@ def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
 
 
 def test_a_folder_without_reports_is_told_as_empty(tmp_path: Path) -> None:
-    """Nothing fails if the folder is missing or something else has its name."""
+    """Nothing fails if the folder is missing or is not a folder."""
     reports = FolderReports(tmp_path)
     assert (reports.has_any(), reports.list_reports(), reports.load_report("x"), reports.load_plot("x", "y")) == (
         False,
@@ -96,7 +96,7 @@ def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> None:
-    """The message is for people; the others are listed as usual, and it can't be opened."""
+    """The message is readable; other reports are listed as usual, and the broken one can't be opened."""
     (lab / "lab-broken.json").write_bytes(data)
     reports = FolderReports(lab.parent)
     problems = {line.name: line.problem for line in reports.list_reports()}
@@ -106,7 +106,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> No
 
 
 def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
-    """Not by URL, report or link; and only reports and plots are served."""
+    """This is true for URLs, reports and links; only reports and plots are served."""
     (lab.parent / "lab-secret.json").write_text(json.dumps(GOOD))
     (lab.parent / "secret.svg").write_text(SVG)
     (lab / "lab-linked.json").symlink_to(lab.parent / "lab-secret.json")
@@ -138,13 +138,13 @@ def test_no_name_leads_out_of_the_folder(lab: Path) -> None:
     ],
 )
 def test_what_is_no_drawing_of_ours_is_not_given_out(lab: Path, drawing: str) -> None:
-    """No other kind of file, no entities, nothing huge."""
+    """This excludes other kinds of files, entities, and huge files."""
     (lab / "lab-refresh-age.svg").write_text(drawing)
     assert FolderReports(lab.parent).load_plot("refresh", "lab-refresh-age.svg") is None
 
 
 def test_long_texts_are_cut(lab: Path) -> None:
-    """A page has room for a title, not for a book."""
+    """A page has space for a title, but not for a book."""
     (lab / "lab-refresh.json").write_text(json.dumps({**GOOD, "title": "x" * 10**6, "question": "y" * 10**6}))
     report = FolderReports(lab.parent).load_report("refresh")
     assert report is not None

@@ -24,7 +24,7 @@ LATER_S = NOW_S + DAY_S
 
 
 def fetched(folder: Path, pages: int) -> None:
-    """Return a home page and this many others, all fetched at one time and judged by the preferred policy."""
+    """Return a home page and this many others, all fetched at the same time and judged by the preferred policy."""
     with opened(folder) as state:
         with Fetches(state) as fetches:
             for name in ("", *(f"d/{number}" for number in range(pages))):
@@ -68,7 +68,7 @@ def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
-    """Covers no folder and one without pages; unmeasured numbers are left out."""
+    """This includes no folder and one without pages; unmeasured numbers are left out."""
     watch = FolderMonitor(tmp_path / "none", real_clock(), Config())
     assert watch.get_refresh_status() == RefreshStatus()
     with opened(tmp_path / "data"):
@@ -80,7 +80,7 @@ def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
 
 
 def test_overlap_with_served_results_is_a_live_number(tmp_path: Path) -> None:
-    """As measured with the curves of the current generation."""
+    """It is measured with the curves of the current generation."""
     with opened(tmp_path):
         generations = Generations(tmp_path)
         generation = generations.begin()
@@ -90,12 +90,12 @@ def test_overlap_with_served_results_is_a_live_number(tmp_path: Path) -> None:
 
 
 def gain(at_s: float, what: str = "again", won: float = 0.5) -> Gain:
-    """A row of the list."""
+    """Return a row of the list."""
     return Gain(0, 1, at_s, what, won, 0.0, None)  # type: ignore[arg-type]  # the tests name only kinds that there are
 
 
 def test_gains_are_summed_and_read_on(tmp_path: Path) -> None:
-    """Each counts once, first fetches do not, and old ones expire."""
+    """Each gain counts once, first fetches do not count, and old ones expire."""
     sums = GainSums(tmp_path)
     assert sums.sum_since(0.0, NOW_S) == []
     with closing(GainStore(tmp_path / "index")) as book:

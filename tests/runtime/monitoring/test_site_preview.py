@@ -38,7 +38,7 @@ def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[Robot
 
 
 def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> None:
-    """Shows the matching line, the delay and the sitemaps; one request, under our own name."""
+    """It shows the matching line, the delay and the sitemaps, with a single request under our own name."""
     robots, questions = looked(whole(ROBOTS))
     assert (robots.says, robots.line) == ("allowed", "Allow: /a/b$")
     assert robots.crawl_delay_s == 3.0
@@ -88,7 +88,7 @@ def test_a_ring_of_redirects_ends() -> None:
 
 
 def test_a_preview_requests_a_host_once() -> None:
-    """The result is cached, also for another start URL of the host."""
+    """The result is cached, even for another start URL on the host."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         scout = RobotsPreviewer(settings(server.port))
         first, second = scout.preview(START)[1], scout.preview(Site("http://docs.test/a/c"))[1]
@@ -98,7 +98,7 @@ def test_a_preview_requests_a_host_once() -> None:
 
 
 def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
-    """Neither through an override nor as a literal; the site itself may allow it."""
+    """Neither an override nor an IP literal helps; the site itself may allow it."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         scout = RobotsPreviewer(replace(settings(server.port), allow_private=False))
         for site in (
@@ -115,14 +115,14 @@ def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
 
 
 def test_public_hosts_are_not_asked_without_a_contact() -> None:
-    """A contact is required. Nothing is sent, so this needs no network."""
+    """Without a contact address, nothing is sent, so this test needs no network."""
     _, robots = RobotsPreviewer(settings(1)).preview(Site("http://93.184.216.34/"))
     assert (robots.says, robots.asked_s) == ("unasked", None)
     assert "contact" in robots.words
 
 
 def test_a_name_that_does_not_exist_is_told() -> None:
-    """The resolver says so."""
+    """The preview reports what the resolver says."""
     _, robots = RobotsPreviewer(settings(1)).preview(Site("https://nowhere.invalid/"))
     assert robots.asked_s is None
     assert "does not resolve" in robots.words

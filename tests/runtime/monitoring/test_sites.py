@@ -41,7 +41,7 @@ def test_a_preview_does_not_request_known_hosts(tmp_path: Path) -> None:
 
 
 def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_path: Path) -> None:
-    """Covers overlapping sites, a disallowed start URL, and a blocked domain."""
+    """This includes overlapping sites, a disallowed start URL, and a blocked domain."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
         around = desk.preview_site(Site(f"https://{HOST}/private/", scope="domain")).warnings
@@ -52,7 +52,7 @@ def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_
 
 
 def test_the_list_of_sites_counts_what_each_has_and_names_its_last_error(tmp_path: Path) -> None:
-    """Pages, known URLs, the last fetch and the last failure that was not a refusal."""
+    """It shows pages, known URLs, the last fetch, and the last failure that was not a refusal."""
     desk = sample_desk(tmp_path, 1)
     sample, other = desk.list_sites()
     assert (sample.state, sample.pages, sample.known) == ("paused", 2, len(URLS))
@@ -63,7 +63,7 @@ def test_the_list_of_sites_counts_what_each_has_and_names_its_last_error(tmp_pat
 
 
 def test_a_site_below_a_path_is_counted_by_its_path(tmp_path: Path) -> None:
-    """However many such sites share a host."""
+    """This is true however many such sites share a host."""
     desk = sample_desk(tmp_path, 1)
     with opened(tmp_path) as state:
         state.store.save_site(SiteRow(Site(f"https://{HOST}/private/", scope="prefix"), paused=False, added_s=NOW_S))
@@ -71,7 +71,7 @@ def test_a_site_below_a_path_is_counted_by_its_path(tmp_path: Path) -> None:
 
 
 def test_what_leaves_with_a_site_is_what_no_other_site_takes(tmp_path: Path) -> None:
-    """The same as when it is removed with its pages."""
+    """The preview is the same as what removing the site with its pages deletes."""
     desk = sample_desk(tmp_path, 1)
     excluded = 1
     assert desk.preview_removal(SITE.start) == (len(URLS) - excluded, 2)

@@ -26,7 +26,7 @@ OLD = b"<title>Old</title>" + b"<p>A page that hardly ever changes. " * 40
 
 
 class Desk:
-    """A desk, and what an observer with a key does there."""
+    """A desk, and the actions of an observer with a key."""
 
     def __init__(self, folder: Path, secret_site: bool = False) -> None:  # noqa: FBT001, FBT002 - a switch of the test
         self.folder = folder
@@ -46,12 +46,12 @@ class Desk:
                 execute_command(command, state, NOW_S, "a test")
 
     def key(self, generation: int = 1) -> bytes:
-        """The key of the observer."""
+        """The observer's key."""
         with read_state(self.folder) as db:
             return derive_key(CrawlStore(db).read_secret(), NAME, generation)
 
     def take_tasks(self, *paths: str, copy: StoredCopy | None = None) -> list[FetchTask]:
-        """What the coordinator leases to the hub."""
+        """Take what the coordinator leases to the hub."""
         tasks = [FetchTask(n + 1, HOST, f"http://{HOST}{path}", "page", copy=copy) for n, path in enumerate(paths)]
         self.desk.take_tasks([HostSettings(HOST, "observed", 1.0, None, 0.0, 0)], tasks)
         return tasks
@@ -64,7 +64,7 @@ class Desk:
         return self.desk.exchange(NAME, sign(key or self.key(), "report", NAME, data), data)
 
     def orders(self, exchange: Exchange) -> Orders:
-        """Read the orders of an exchange, whose signature must be right."""
+        """Decode the orders of an exchange, whose signature must be valid."""
         body, signature = exchange.reply["body"], exchange.reply["signature"]
         assert isinstance(body, bytes)
         assert is_signed(self.key(), "orders", NAME, body, str(signature))
@@ -76,7 +76,7 @@ class Desk:
 
 
 def observe(errand: Errand, body: bytes = OLD, copy: bytes | None = None) -> Observation:
-    """What an honest observer says about a page with this body."""
+    """Return what an honest observer reports about a page with this body."""
     packed = pack_body(body, copy, errand.digest)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     return Observation(
@@ -93,5 +93,5 @@ def observe(errand: Errand, body: bytes = OLD, copy: bytes | None = None) -> Obs
 
 
 def stored(body: bytes) -> StoredCopy:
-    """The copy of a page at home."""
+    """Return home's copy of the page."""
     return StoredCopy("", "", digest_body(body), "sha1:X", NOW_S - 100)

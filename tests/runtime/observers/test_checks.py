@@ -1,4 +1,4 @@
-"""Checks of observers: home requests a host itself only when its observer has let go of it, and keeps its delay."""
+"""Checks of observers: home only requests a host once its observer has released it, and respects its delay."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -43,13 +43,13 @@ def checks(desk: Desk) -> Iterator[PageChecks]:
 
 
 def answer(task: FetchTask, ended_s: float, status: int = 200, retry_after: str = "") -> FetchResponse:
-    """A response of the host."""
+    """Return a response from the host."""
     headers = (("content-type", "text/html"), *((("retry-after", retry_after),) if retry_after else ()))
     return FetchResponse(task.url, "page", status, headers, OLD, ended_s - 0.1, ended_s, "127.0.0.1", payload=OLD)
 
 
 def lease(desk: Desk, *paths: str) -> list[FetchTask]:
-    """What the coordinator leases; it knows the crawl-delay, but no request that home sent for a check."""
+    """Return what the coordinator leases; it knows the crawl delay, but none of home's requests for checks."""
     tasks = desk.take_tasks(*paths)
     desk.desk.take_tasks([HostSettings(HOST, "observed", 1.0, CRAWL_DELAY_S, 0.0, 0)], [])
     return tasks
@@ -64,7 +64,7 @@ def begin_check(desk: Desk, checks: PageChecks, task: FetchTask) -> None:
 
 
 def test_a_check_waits_for_errands_given_with_the_answer_to_its_observation(desk: Desk, checks: PageChecks) -> None:
-    """The report that brought the page shows an idle host, but the reply to it gave the host's next errand."""
+    """The report that brought the page shows an idle host, but the reply contained the host's next errand."""
     (task,) = lease(desk, "/a")
     (errand,) = desk.errands()
     del desk.desk.tasks[task.url]
@@ -88,7 +88,7 @@ def test_a_check_waits_for_errands_given_with_the_answer_to_its_observation(desk
 def test_the_delay_after_a_check_outlasts_what_the_coordinator_says(
     desk: Desk, checks: PageChecks, status: int, retry_after: str, rest_s: float
 ) -> None:
-    """The observer waits as after any request, and the coordinator learns when the host may be requested again."""
+    """The observer waits as after any request, and the coordinator gets the time of the next allowed request."""
     (task,) = lease(desk, "/a")
     begin_check(desk, checks, task)
     ended_s = desk.settings.clock.now()
@@ -100,7 +100,7 @@ def test_the_delay_after_a_check_outlasts_what_the_coordinator_says(
 
 
 def test_a_hub_that_was_just_started_lets_hosts_rest(desk: Desk) -> None:
-    """It may have been killed while it checked a page, and no other process knows of that request."""
+    """It may have been killed while it checked a page, and no other process knows about that request."""
     started = ErrandDesk(desk.settings, desk.store)
     started.take_tasks([HostSettings(HOST, "observed", 1.0, CRAWL_DELAY_S, 0.0, 0)], [])
     rest_s = started.hosts[HOST].ready_s - desk.settings.clock.now()
@@ -108,7 +108,7 @@ def test_a_hub_that_was_just_started_lets_hosts_rest(desk: Desk) -> None:
 
 
 def test_a_host_does_not_change_hands_while_home_checks_it(desk: Desk, checks: PageChecks) -> None:
-    """The next one to get it must not request it at the same time."""
+    """Its next observer must not request it at the same time."""
     (task,) = lease(desk, "/a")
     (errand,) = desk.errands()
     begin_check(desk, checks, task)

@@ -1,4 +1,4 @@
-"""The errand desk: reports must be signed by their sender, who gets what it may have; nothing is given away twice."""
+"""The errand desk: reports must be signed, observers only get what they may have, and each errand once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_an_errand_is_given_once_and_its_outcome_taken_once(desk: Desk) -> None:
-    """A task leaves once; what was observed is taken once, however often it is reported."""
+    """A task is given out once, and its observation is saved once, no matter how often it is reported."""
     desk.take_tasks("/a", "/b")
     first, second = desk.errands()
     assert not desk.errands(held=(first.number, second.number))
@@ -35,14 +35,14 @@ def test_an_errand_is_given_once_and_its_outcome_taken_once(desk: Desk) -> None:
 
 
 def test_errands_whose_orders_were_lost_are_sent_again(desk: Desk) -> None:
-    """An observer that never got its orders has none of them in its next report, and gets the same errands."""
+    """If an observer never got its orders, its next report lists none of the errands, and it gets them again."""
     desk.take_tasks("/a", "/b")
     before = desk.errands()
     assert desk.errands() == before
 
 
 def test_a_hub_that_was_killed_knows_what_is_out(desk: Desk) -> None:
-    """After a restart the coordinator leases the same URLs again: what is out stays out, what came back is used."""
+    """After a restart, the coordinator leases the same URLs again; errands stay out, and outcomes are used."""
     desk.take_tasks("/a", "/b")
     first, second = desk.errands()
     desk.report(observe(first), held=(second.number,))
@@ -53,7 +53,7 @@ def test_a_hub_that_was_killed_knows_what_is_out(desk: Desk) -> None:
 
 
 def test_replayed_and_forged_reports_are_refused(desk: Desk) -> None:
-    """A report sent twice, with another key, changed, or by a revoked observer gets no orders."""
+    """A report that is repeated, changed, signed with another key, or from a revoked observer gets no orders."""
     data = encode(Report(10, 100, True))
     good = sign(desk.key(), "report", NAME, data)
     assert desk.desk.exchange(NAME, good, data).reply["status"] == 200
@@ -71,7 +71,7 @@ def test_replayed_and_forged_reports_are_refused(desk: Desk) -> None:
 
 
 def test_the_key_of_a_revoked_observer_stays_invalid_when_its_name_is_used_again(desk: Desk) -> None:
-    """A new enrolment under the same name has another key."""
+    """A new enrollment under the same name has another key."""
     old = desk.key()
     desk.command(RevokeObserver(NAME), AddObserver(NAME))
     assert desk.report(key=old).reply["status"] == 403
@@ -79,7 +79,7 @@ def test_the_key_of_a_revoked_observer_stays_invalid_when_its_name_is_used_again
 
 
 def test_reports_that_are_no_reports_are_refused(desk: Desk) -> None:
-    """Signed bytes that are no report, or whose numbers cannot be, change nothing."""
+    """Signed bytes that are not a report, or have impossible numbers, change nothing."""
     bad = [
         b"",
         b"\xc1",
@@ -97,7 +97,7 @@ def test_reports_that_are_no_reports_are_refused(desk: Desk) -> None:
 
 
 def test_outcomes_under_an_earlier_epoch_are_ignored(desk: Desk) -> None:
-    """Once a host was given to another, what its former observer reports about it does not count."""
+    """After a host was assigned to another observer, reports by the former one do not count."""
     desk.take_tasks("/a")
     (errand,) = desk.errands()
     desk.command(AddObserver("kyoto"), AssignHosts((HOST,), "kyoto"))
@@ -113,7 +113,7 @@ def test_outcomes_under_an_earlier_epoch_are_ignored(desk: Desk) -> None:
 
 
 def test_a_host_goes_on_only_when_its_observer_let_go(desk: Desk) -> None:
-    """The next one gets a host after the observer gave everything back, or after its lease."""
+    """The next observer gets a host once the current one has returned everything, or after its lease."""
     desk.take_tasks("/a")
     (errand,) = desk.errands()
     desk.command(AssignHosts((HOST,), ""))
@@ -124,7 +124,7 @@ def test_a_host_goes_on_only_when_its_observer_let_go(desk: Desk) -> None:
 
 
 def test_delays_of_hosts_of_others_are_none_of_its_business(desk: Desk) -> None:
-    """An observer can slow down its own hosts only, and never hurry one up."""
+    """An observer can only slow down its own hosts, and never speed one up."""
     desk.take_tasks("/a")
     (errand,) = desk.errands()
     paces = (
@@ -137,7 +137,7 @@ def test_delays_of_hosts_of_others_are_none_of_its_business(desk: Desk) -> None:
 
 
 def test_secrets_go_only_to_observers_named_for_them(tmp_path: Path) -> None:
-    """Credentials travel only to the named observer, and only over a confidential connection."""
+    """Credentials are only sent to the named observer, and only over a confidential connection."""
     made = Desk(tmp_path, secret_site=True)
     try:
         made.desk.secrets = {Site(f"http://{HOST}/", secrets="env:FAR"): Secrets((("cookie", "k=v"),))}
@@ -155,7 +155,7 @@ def test_secrets_go_only_to_observers_named_for_them(tmp_path: Path) -> None:
 
 
 def test_what_home_has_is_named_by_its_digest(desk: Desk) -> None:
-    """An errand for a known page names home's copy, so that an unchanged page costs no bytes."""
+    """An errand for a known page contains the digest of home's copy, so that an unchanged page need not be sent."""
     desk.take_tasks("/a", copy=stored(OLD))
     (errand,) = desk.errands()
     seen = observe(errand)
@@ -163,7 +163,7 @@ def test_what_home_has_is_named_by_its_digest(desk: Desk) -> None:
 
 
 def test_an_observer_that_lies_is_dropped_and_its_pages_fetched_again(desk: Desk) -> None:
-    """Two checks that contradict it are enough; one is not, since pages change."""
+    """Two failed checks are enough; one is not, because pages change."""
     desk.take_tasks("/a")
     (errand,) = desk.errands()
     desk.report(observe(errand))

@@ -1,4 +1,4 @@
-"""Background jobs pause in proportion to their CPU time, not to their wall time, and end with their parent."""
+"""Background jobs pause in proportion to their CPU time, not their wall time, and end with their parent."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ STEPS = 3_000
 
 
 def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
-    """It took days of wall time but a moment of CPU time, so it may start again within the hour."""
+    """The job took days of wall time but little CPU time, so it may start again within the hour."""
     aside = BackgroundJob("vedette")
     aside.start(0.0, "--version")
     for step in range(STEPS):
@@ -22,7 +22,7 @@ def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
 
 
 def test_a_job_whose_parent_is_gone_does_not_start() -> None:
-    """The parent was killed while the job was still importing: nothing else would ever end it."""
+    """The parent was killed while the job was still importing, so nothing else would ever end it."""
     program = "from vedette.runtime.processes.background import lower_priority; lower_priority(); print('started')"
     for parent, said in (("1", ""), (None, "started\n")):
         environment = {} if parent is None else {PARENT_ENV: parent}

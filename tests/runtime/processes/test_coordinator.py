@@ -1,4 +1,4 @@
-"""The coordinator's start after the clock was set back, also if it is killed right after."""
+"""The coordinator's start after the clock was set back, even if it is killed right afterwards."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def start(folder: Path, clock: Clock) -> CoordinatorProcess:
 
 
 def test_a_clock_that_was_set_back_by_less_than_the_crawl_was_down_is_noticed(tmp_path: Path) -> None:
-    """The time seems to have gone on, but the machine's time since boot shows the step; hosts are not delayed by it."""
+    """Time seems to have advanced, but the time since boot reveals the step, and it does not delay hosts."""
     clock = real_clock()
     assert read_robots_left_s(tmp_path / "same", clock.describe_boot(), clock) > 22 * HOUR_S
     back = replace(clock, ahead_s=clock.ahead_s - 2 * HOUR_S)
@@ -53,7 +53,10 @@ def read_robots_left_s(folder: Path, boot: str, clock: Clock) -> float:
 
 
 def test_a_kill_after_a_clock_step_does_not_undo_what_was_adjusted(tmp_path: Path) -> None:
-    """The clock goes back six hours; robots.txt expires, and hosts wait as long as was left, at every later start."""
+    """The clock is set back six hours.
+
+    Robots.txt expires, and hosts wait for the remaining time, at every later start.
+    """
     clock, folder = real_clock(), tmp_path / "data"
     with lock_folder(folder):
         now_s = clock.now()

@@ -1,4 +1,4 @@
-"""The event recorder as a real process: it ingests, samples and prunes by itself, and survives a damaged file."""
+"""The event recorder as a real process: it ingests, samples and prunes data, and survives a damaged file."""
 
 import signal
 import subprocess
@@ -55,7 +55,7 @@ def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
 
 
 def searched(number: int) -> SearchEvent:
-    """A search made just now."""
+    """Return a search made just now."""
     shown = (ShownResult(7, 1, 0.5),)
     return SearchEvent(f"{number:032x}", time.time(), "Fox", "fox", 1, "mark", results=shown)
 

@@ -1,4 +1,4 @@
-"""Fetchers against a coordinator that has lost its mind: other people's servers are safe all the same."""
+"""Fetchers with a broken coordinator: other people's servers are still safe."""
 
 import os
 import select
@@ -27,7 +27,7 @@ HOSTS = tuple(f"{name}.flooded.test" for name in "abcd")
 
 
 class BrokenScheduler:
-    """A coordinator that assigns every host to every fetcher, always at once, without a delay, and hears nothing."""
+    """A coordinator that assigns every host to every fetcher, repeatedly, without a delay, and ignores reports."""
 
     def __init__(self, folder: Path) -> None:
         self._server = listen(folder / SOCKET)
@@ -36,7 +36,7 @@ class BrokenScheduler:
         self.returned = 0
 
     def run_until(self, holds: Callable[[], bool]) -> None:
-        """Assign hosts and tasks until something holds."""
+        """Assign hosts and tasks until a condition is true."""
 
         def step() -> bool:
             self._step()
@@ -103,7 +103,7 @@ def broken_scheduler(folder: Path) -> Iterator[BrokenScheduler]:
 
 
 def test_fetchers_enforce_the_daily_limit(tmp_path: Path) -> None:
-    """Three fetchers, one of them killed again and again, send a real server no request beyond the limit."""
+    """Three fetchers, one of them killed again and again, send no request beyond the limit to a real server."""
     (tmp_path / "warc").mkdir()
     with small_web({}) as web, broken_scheduler(tmp_path) as scheduler:
         crawl = replace(Config().crawl, daily_limit=LIMIT, delay_s=0.0, address_delay_s=0.0, latency_factor=0)

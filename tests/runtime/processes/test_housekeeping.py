@@ -1,4 +1,4 @@
-"""Disk space and retention during a crawl: it pauses, says so, loses nothing on a full disk, and resumes."""
+"""Disk space and retention during a crawl: it pauses, reports it, loses nothing on a full disk, and resumes."""
 
 import json
 import os
@@ -38,13 +38,13 @@ min_free = "{min_free}"
 
 
 def body(number: int) -> bytes:
-    """A page that hardly compresses and links to all the others."""
+    """Return a page that hardly compresses and links to all others."""
     links = "".join(f"<a href=/{other}>{other}</a>" for other in range(PAGES))
     return links.encode() + random.Random(number).randbytes(PAGE_BYTES).hex().encode()  # noqa: S311 - filler
 
 
 class _Site(BaseHTTPRequestHandler):
-    """Many large pages, no robots.txt."""
+    """Many large pages without a robots.txt."""
 
     def do_GET(self) -> None:
         number = self.path[1:] or "0"
@@ -56,7 +56,7 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(found)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def test_a_backup_of_a_running_crawl_can_be_continued(tmp_path: Path, crawl: Cal
 
 
 def test_it_pauses_below_the_threshold_and_resumes_above_it(tmp_path: Path) -> None:
-    """Being back at the threshold is not enough, so that it does not flap."""
+    """Reaching the threshold is not enough, so that it does not flap."""
     free = [10**12]
     with opened(tmp_path) as state:
         chores = Housekeeper(state, Store(min_free_bytes=1000), "test", free_bytes=lambda _: free[0])
@@ -220,7 +220,7 @@ def test_the_pause_names_the_setting_and_the_folder(tmp_path: Path) -> None:
 
 
 def test_retention_runs_beside(tmp_path: Path) -> None:
-    """One step a second is enough to expire old versions; with too little space, files are deleted but not written."""
+    """One step per second is enough to expire old versions; with too little space, files are only deleted."""
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=2000) as fetches:
             for version in range(10):

@@ -1,4 +1,4 @@
-"""Webhook messages: signed, retried until they are accepted or given up, and never lost by a kill."""
+"""Webhook messages: signed, retried until they are accepted or given up, and not lost if a process is killed."""
 
 import hmac
 import json
@@ -33,7 +33,7 @@ __all__ = ["web"]
 
 @dataclass
 class Receiver:
-    """A real server that stores what it gets; ``statuses`` are its next responses, then 204."""
+    """A real server that stores messages; it responds with ``statuses`` in order, then with 204."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=list)
@@ -67,7 +67,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Write no log."""
+            """Do not log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port
@@ -84,7 +84,7 @@ def receiving() -> Iterator[Receiver]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """One on loopback."""
+    """A receiver on loopback."""
     with receiving() as receiver:
         yield receiver
 
@@ -104,7 +104,7 @@ def messages_end(web: Web) -> list[Delivery]:
 
 
 def stepped_until(herald: Notifier, done: Any) -> None:
-    """Step the notifier until a condition holds."""
+    """Step the notifier until a condition is true."""
 
     def worked() -> bool:
         herald.step()
@@ -162,7 +162,7 @@ def test_an_unreachable_receiver_is_given_up(web: Web) -> None:
 
 
 def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiver) -> None:
-    """When a watch is created and again with each message, because a name may resolve elsewhere by then."""
+    """This is checked when an alert is created and for each message, because DNS may change."""
     closed, opened = build_poster(Config()), build_poster(Config(serve=Serve(webhook_networks=(LOOPBACK,))))
     for url in (
         "http://127.0.0.1/",
@@ -187,7 +187,7 @@ def test_private_addresses_are_refused_unless_allowed(web: Web, receiver: Receiv
 
 
 def test_a_slow_receiver_delays_no_other(web: Web, receiver: Receiver) -> None:
-    """Each watch has its own queue; its own messages stay in order."""
+    """Each alert has its own queue, and its own messages stay in order."""
     with receiving() as slow:
         slow.hold.clear()
         web.ordered(AddAlert(parse_alert("slow", "*", webhook=slow.url)))
@@ -220,7 +220,7 @@ def test_a_removed_alert_ends_its_messages(web: Web, receiver: Receiver) -> None
 
 
 def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -> None:
-    """It has no items, and fails like any other."""
+    """It has no items, and can fail like any other message."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     desk = FolderAlertService(settings_for(web, LOOPBACK))
     receiver.statuses = [204, 410]
@@ -231,7 +231,7 @@ def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -
 
 
 def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) -> None:
-    """If it is killed before the receiver responds, the message is sent again under the same id."""
+    """If the notifier is killed before the receiver responds, the message is sent again under the same id."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()
@@ -254,7 +254,7 @@ def test_a_herald_that_is_killed_loses_no_message(web: Web, receiver: Receiver) 
 
 
 def test_a_book_that_cannot_be_read_makes_way(web: Web, capfd: pytest.CaptureFixture[str]) -> None:
-    """It is moved aside, and the notifier continues."""
+    """The file is moved aside, and the notifier continues."""
     (web.folder / ALERTS_NAME).write_bytes(b"no database" * 500)
     with closing(Notifier(settings_for(web))) as herald:
         assert not herald.step()

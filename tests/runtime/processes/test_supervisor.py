@@ -1,4 +1,4 @@
-"""The process tree: which process dies, hangs or is stopped, and what is left. Real processes, real signals."""
+"""The process tree: processes that die, hang or are stopped, and what is left. Real processes and signals."""
 
 import os
 import re
@@ -34,7 +34,7 @@ WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    """Several hundred pages, one per host every two seconds; nothing ends too soon."""
+    """Run a crawl of several hundred pages, one per host every two seconds, so that nothing ends too soon."""
     with open_run("kill_town", 12, tmp_path, speed=60.0) as run:
         yield run
 
@@ -61,7 +61,7 @@ def count_good(run: Run) -> int:
 
 
 def test_ctrl_c_ends_all_with_slow_requests_under_way(tmp_path: Path) -> None:
-    """Hanging hosts don't delay the exit, which is reported and leaves neither process nor socket."""
+    """Hanging hosts don't delay the exit, which is reported, and neither processes nor sockets are left."""
     with open_run("slow_town", 30, tmp_path, speed=1.0, timeout_s=2 * PATIENCE_S) as run:
         process = run.start()
         try:
@@ -88,7 +88,7 @@ def test_ctrl_c_ends_a_tree_whose_keeper_hangs(run: Run, process: subprocess.Pop
 
 
 def test_a_dead_fetcher_is_restarted_and_its_leases_are_returned(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Another process takes over and fetches what the dead one held; this is reported."""
+    """Another process takes over and fetches what the dead one had leased; this is reported."""
     before = children(process.pid)
     hosts = hosts_of(run)
     os.kill(before["vedette w0"], signal.SIGKILL)
@@ -180,7 +180,7 @@ def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Po
 
 @contextmanager
 def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes]]:
-    """A tree with that lease time; its supervisor's output goes to the run's ``said``."""
+    """Start a tree with that lease time; its supervisor's output goes to a file."""
     command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
     with (run.folder / "messages.txt").open("ab") as said:
         process = subprocess.Popen(
@@ -244,14 +244,14 @@ def test_fetchers_stop_if_their_reports_are_not_stored(tmp_path: Path) -> None:
 
 
 def is_quiet(run: Run) -> bool:
-    """Check that no request came for longer than the servers buffer their log."""
+    """Check that no request arrived for longer than the servers buffer their log."""
     before = len(run.entries())
     time.sleep(1.5)
     return len(run.entries()) == before
 
 
 def test_a_crash_loop_is_slowed_down_and_reported(run: Run) -> None:
-    """A coordinator that can't open its folder is restarted at growing intervals, and each death is reported."""
+    """A coordinator that can't open its folder is restarted at growing intervals, and each exit is reported."""
     run.data.mkdir()
     (run.data / "state.db").write_bytes(b"this is no database, and will not become one" * 100)
     with tree_child(run, lease_wall_s=300.0):
@@ -314,7 +314,7 @@ def test_a_process_that_keeps_failing_is_listed_with_its_last_words(tmp_path: Pa
 
 
 def test_no_process_is_listed_after_the_end(tmp_path: Path) -> None:
-    """The list of a killed tree is not shown for the next one, and neither is garbage in the file."""
+    """The next tree does not show the list of a killed one, or garbage in the file."""
     write_failing(tmp_path, [FailingProcess("indexer", 9, "words")])
     assert read_failing(tmp_path)[0].failures == 9
     write_failing(tmp_path, ())

@@ -20,19 +20,22 @@ HUB = "https://hub.example.net/"
 
 
 def atom(*links: str, hub: str = HUB, updated: str = "2001-09-09T01:46:40Z") -> bytes:
-    """A feed with these entries, all with the same date."""
+    """Return a feed with these entries, all with the same date."""
     entries = "".join(f'<entry><link href="{link}"/><updated>{updated}</updated></entry>' for link in links)
     return f'<feed xmlns="http://www.w3.org/2005/Atom"><link rel="hub" href="{hub}"/>{entries}</feed>'.encode()
 
 
 def text(words: str, kind: str = "text/html") -> Reply:
-    """A page with this text."""
+    """Return a page with this text."""
     return Reply(200, (("content-type", kind),), words.encode())
 
 
 @dataclass
 class Bench:
-    """A coordinator with push and the cheapest refresh policy. Pages are due in their own time, days away."""
+    """A coordinator with push and the cheapest refresh policy.
+
+    Pages are normally due after days.
+    """
 
     web: MemoryWeb = field(default_factory=MemoryWeb)
     sites: tuple[Site, ...] = (Site(HOME),)

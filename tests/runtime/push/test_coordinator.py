@@ -1,4 +1,4 @@
-"""Push in the coordinator: signals add and wake pages by trust, keys are verified, promises are kept."""
+"""Push in the coordinator: signals add and wake pages by trust, keys are verified, and promises are kept."""
 
 from itertools import pairwise
 
@@ -24,7 +24,7 @@ PINGED = f"indexnow {'example.org'}"
 
 
 def small_web() -> MemoryWeb:
-    """A home page, a page, a feed, an unlinked new page, and a key file."""
+    """Return a home page, a page, a feed, an unlinked new page, and a key file."""
     return MemoryWeb(
         {
             HOME: page("/page", "/feed.xml"),
@@ -52,12 +52,12 @@ def subscribed(bench: Bench) -> str:
 
 
 def delivered(bench: Bench, token: str, *said: Mention) -> dict[str, object]:
-    """A hub pushes something with a valid signature."""
+    """Deliver something from a hub with a valid signature."""
     return bench.push.handle(bench.now_s, "delivered", token=token, said=list(said))
 
 
 def ping(*urls: str, key: str = KEY) -> Ping:
-    """A ping as a site sends it."""
+    """Send a ping as a site does."""
     return Ping(key, f"{HOME}{key}.txt", urls)
 
 
@@ -161,7 +161,7 @@ def test_signals_take_no_more_than_their_share_of_a_host() -> None:
 
 
 def _other_topic(bench: Bench) -> str:
-    """A subscription to the home page, instead of a feed."""
+    """Return a subscription to the home page instead of a feed."""
     wall_s = bench.settings.clock.wall_now()
     bench.push.subscriptions.add_offer(HOME, HUB, HOME, wall_s)
     (errand,) = bench.push.subscriptions.take_requests(wall_s)
@@ -182,7 +182,7 @@ def _other_topic(bench: Bench) -> str:
     ],
 )
 def test_only_requested_subscriptions_are_verified(intent: Verification, ignored: int) -> None:
-    """Questions about another topic, or about an unsubscription no one requested, are refused and counted."""
+    """Verifications of another topic, or of an unsubscription that was not requested, are refused and counted."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     (errand,) = bench.push.subscriptions.take_requests(2.0)
@@ -192,7 +192,7 @@ def test_only_requested_subscriptions_are_verified(intent: Verification, ignored
 
 
 def test_verification_needs_a_pending_request() -> None:
-    """Neither without a pending request nor after it was answered."""
+    """Without one, or after it was answered, the verification fails."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     row = bench.push.store.list_subscriptions(1)[0]
@@ -308,7 +308,7 @@ def test_guessing_keys_is_limited() -> None:
 
 
 def test_guessed_keys_do_not_lock_the_owner_out() -> None:
-    """Whatever keys a client makes up, the owner's key is checked when it comes from elsewhere."""
+    """Whatever keys a client makes up, the owner's key is checked if it comes from elsewhere."""
     bench = crawled()
     for number in range(20):
         bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s, "192.0.2.1")

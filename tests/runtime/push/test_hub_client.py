@@ -1,4 +1,4 @@
-"""With a real hub on loopback: a feed that names it is subscribed, verified and pushed; forgeries are ignored."""
+"""With a real hub on loopback: a feed is subscribed, verified and pushed; forgeries are ignored."""
 
 import socket
 import time
@@ -31,7 +31,7 @@ FEED, NEW = f"{HOME}feed.xml", f"{HOME}new"
 
 
 class _Desk:
-    """Pass requests of the server's threads to the coordinator in this one."""
+    """Pass requests from the server's threads to the coordinator in this one."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -44,7 +44,7 @@ class _Desk:
         return reply.get(timeout=PATIENCE_S)
 
     def until(self, is_so: Callable[[], Any]) -> None:
-        """Answer requests until a condition holds."""
+        """Answer requests until a condition is true."""
         end_s = time.monotonic() + PATIENCE_S
         while not is_so():
             assert time.monotonic() < end_s, "it did not come to be so"

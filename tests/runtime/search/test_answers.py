@@ -54,7 +54,7 @@ class FakeModel:
     seen: list[tuple[dict[str, str], dict[str, Any]]] = field(default_factory=list)
 
     def says(self, text: str, **more: object) -> None:
-        """The next replies have this text."""
+        """Let the next replies have this text."""
         self.status, self.reply = 200, {"choices": [{"message": {"role": "assistant", "content": text, **more}}]}
 
 
@@ -76,7 +76,7 @@ def model() -> Iterator[FakeModel]:
             self.wfile.write(sent)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Do not log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         fake.port = server.server_address[1]
@@ -98,7 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Web:
 
 @contextmanager
 def served(folder: Web, serve: Serve) -> Iterator[str]:
-    """The address of a server over the folder."""
+    """Return the address of a server over the folder."""
     search = FolderSearch(folder.folder, start_clock(folder.now_s, 1.0))
     answers = ModelAnswerWriter(serve, DIRECT) if serve.answer_endpoint else None
     with serving(create_app(search, serve, Branding(), answers=answers)) as address:
@@ -115,13 +115,13 @@ def server(folder: Web, model: FakeModel, tmp_path_factory: pytest.TempPathFacto
 
 
 def configure(model: FakeModel, **more: Any) -> Serve:
-    """Settings of an answer box without a rate limit, unless a test sets one."""
+    """Return the settings of an answer box without a rate limit, unless a test sets one."""
     endpoint = f"http://127.0.0.1:{model.port}/v1"
     return Serve(**{"answer_endpoint": endpoint, "answer_model": "tiny", "answer_rate": Rate(0, 60.0), **more})
 
 
 def get(address: str, path: str) -> tuple[int, LexborHTMLParser]:
-    """The status and the tree of a page."""
+    """Return the status and the tree of a page."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=PATIENCE_S)
     try:
         connection.request("GET", path)
@@ -132,7 +132,7 @@ def get(address: str, path: str) -> tuple[int, LexborHTMLParser]:
 
 
 def ask(address: str, query: str = "harbor tide") -> tuple[int, LexborHTMLParser]:
-    """The answer box for a query."""
+    """Return the answer box for a query."""
     return get(address, f"/answer?q={quote(query)}&part=1")
 
 
@@ -161,7 +161,7 @@ def test_an_answer_cites_the_passages_that_were_sent(server: str, model: FakeMod
 
 
 def test_hostile_pages_stay_data_and_hidden_text_stays_here(server: str, model: FakeModel) -> None:
-    """No text breaks out of its JSON string; what people cannot see is not sent."""
+    """No text breaks out of its JSON string; text that is invisible to people is not sent."""
     model.seen.clear()
     model.says("NO ANSWER")
     ask(server)
@@ -177,7 +177,7 @@ def test_hostile_pages_stay_data_and_hidden_text_stays_here(server: str, model: 
 
 
 def test_a_manipulated_model_can_do_no_harm(server: str, model: FakeModel) -> None:
-    """Tool calls are ignored, markup is text, citations that do not exist are dropped, foreign links are no links."""
+    """Tool calls are ignored, markup is text, unknown citations are dropped, and foreign links are not links."""
     model.seen.clear()
     text = "<img src=x onerror=alert(1)> [click](http://evil.example/?q=tide) [7] noon [1] [99, 2]."
     model.says(text, tool_calls=[{"function": {"name": "send_mail", "arguments": "{}"}}])
@@ -204,7 +204,7 @@ def test_a_manipulated_model_can_do_no_harm(server: str, model: FakeModel) -> No
 def test_a_missing_answer_is_explained(
     server: str, model: FakeModel, reply: object, status: int, shown: str, shown_status: int
 ) -> None:
-    """An answer without a valid source is none; failures and redirects are said in plain words."""
+    """An answer without a valid source is not shown; failures and redirects are explained in plain words."""
     model.seen.clear()
     model.reply, model.status = reply, status
     got, tree = ask(server)
@@ -213,7 +213,7 @@ def test_a_missing_answer_is_explained(
 
 
 def test_results_never_wait_and_nothing_is_sent_for_them(server: str, model: FakeModel) -> None:
-    """The results page only says where the answer is; without results, or on later pages, there is no box."""
+    """The results page only links to the answer; without results, or on later pages, there is no box."""
     model.seen.clear()
     _, tree = get(server, "/search?q=harbor+tide")
     assert [node.attributes.get("data-source") for node in tree.css("#answer")] == ["/answer?q=harbor+tide&part=1"]
@@ -240,7 +240,7 @@ def test_it_is_off_by_default_and_limited_per_user(folder: Web, model: FakeModel
 
 
 def test_an_unreadable_key_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the setting; a key never has a line end that could become a header."""
+    """The message names the setting; a key never contains a line end that could start a header."""
     monkeypatch.setenv("ANSWER_KEY", " sk-1 ")
     assert read_key("env:ANSWER_KEY") == "sk-1"
     (tmp_path / "key").write_text("sk-1\nX-Evil: 1")
@@ -251,7 +251,7 @@ def test_an_unreadable_key_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
 
 @given(st.text(), st.text(), st.integers(0, 3))
 def test_any_reply_is_plain_text_with_known_sources(reply: str, text: str, passages: int) -> None:
-    """Whatever a model writes, only numbers of passages that were sent are cited; any passage can be sent."""
+    """Whatever a model writes, only passages that were sent are cited; any passage can be sent."""
     sent = [Passage(result(n, text), text, f"http://a.example/{n}", text, 1.0) for n in range(passages)]
     assert json.loads(build_messages(text, sent)[1]["content"])["sources"] is not None
     for wrapped in (reply, f"{reply} [1]", f"[2, 9] {reply}"):

@@ -66,7 +66,7 @@ def record(folder: Path, slates: list[SearchEvent], events: list[ClickEvent]) ->
 
 
 def tried(slates: list[SearchEvent], page: int) -> list[SearchEvent]:
-    """The same searches, with one page on trial."""
+    """Return the same searches, with one page on trial."""
     return [
         slate._replace(
             results=tuple(s._replace(reason=UNPROVEN if s.page == page else "") for s in slate.results), policy=POLICY
@@ -113,7 +113,7 @@ def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
 
 
 def test_results_of_trials_are_shown(tmp_path: Path, generation: Path) -> None:
-    """How often each was shown and opened, and the share of all results shown."""
+    """They include how often each was shown and opened, and the share of all results shown."""
     slates, events = made_record(PAGES, 400)
     record(tmp_path, tried(slates, 10), events)
     told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
@@ -124,7 +124,7 @@ def test_results_of_trials_are_shown(tmp_path: Path, generation: Path) -> None:
 
 
 def test_harm_restores_the_safe_order(tmp_path: Path, generation: Path) -> None:
-    """If users return at once from clicks on the learned order, the file is deleted, and the status says so."""
+    """If users quickly return from clicks on the learned order, the file is deleted, and the status says so."""
     slates, events = made_record(PAGES, 1200)
     half = [slate._replace(policy=POLICY) for slate in slates[::2]] + slates[1::2]
     spoilt = {slate.id for slate in half[:600]}
@@ -142,7 +142,10 @@ def test_harm_restores_the_safe_order(tmp_path: Path, generation: Path) -> None:
 
 
 def test_estimates_of_orders_use_the_current_version(tmp_path: Path, generation: Path) -> None:
-    """From its first search to its last; an older version with other random choices says nothing. It is stored."""
+    """Only searches of the current version count; an older version made other random choices.
+
+    The estimate is stored.
+    """
     slates, events = made_record(PAGES, 1500)
     by_lot = [
         slate._replace(
@@ -172,7 +175,7 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
-    """The learned data is no longer used, which is reported; the guard is reset with its evidence."""
+    """Learned data is no longer used, which is reported; the guard is reset with its evidence."""
     (generation / REPUTATION_FILE).touch()
     save_ranking_status(generation.parent, RankingReport(guard=RollbackGuard(9.0, 0.0, "so")))
     learning = LearningJob(tmp_path, start_clock(NOW_S, 1.0), configured=False)
@@ -209,7 +212,7 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
 
 
 def test_a_command_changes_the_promotion_rule_at_runtime(tmp_path: Path) -> None:
-    """A running search applies it at its next look at the state; an unknown value counts as configured."""
+    """A running search applies it when it next reads the state; for an unknown value, the configured one is used."""
     folder = tmp_path / "data"
     with lock_folder(folder):
         state = open_state(folder, "here", NOW_S)
@@ -227,7 +230,7 @@ def test_a_command_changes_the_promotion_rule_at_runtime(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("damage", [b"", b"PK no archive", b"\0" * 500])
 def test_a_damaged_file_is_as_none(generation: Path, damage: bytes) -> None:
-    """Searches continue by relevance."""
+    """Searches are ranked by relevance."""
     (generation / REPUTATION_FILE).write_bytes(damage)
     (generation.parent / "ranking.json").write_bytes(damage)
     file = ReputationFile(generation)

@@ -1,4 +1,4 @@
-"""The lexicon file: saved data is read again, and nothing else is, least of all a pickle."""
+"""The lexicon file: saved data is loaded again, and nothing else is, least of all a pickle."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ PICKLE = b"cpathlib\nPath.touch\n(cpathlib\nPath\n(S'touched'\ntRtR."
 
 
 def build_sample() -> Lexicon:
-    """A lexicon of a few words and titles."""
+    """Return a lexicon of a few words and titles."""
     vocabulary = build_vocabulary(WORDS, stem, ["en", "de"])
     return Lexicon(vocabulary, build_spell_checker(vocabulary), build_suggestions(TITLES, vocabulary))
 
@@ -51,7 +51,7 @@ def test_a_pickle_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_damaged_file_is_no_lexicon(tmp_path: Path) -> None:
-    """Truncated or with a flipped byte, the file is rejected, or answers as before."""
+    """If the file is truncated or a byte is flipped, it is rejected, or gives the same results."""
     lexicon = build_sample()
     save_lexicon(tmp_path, lexicon)
     data = (tmp_path / FILE).read_bytes()

@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_model(folder: Path, turn: int = 0) -> Path:
-    """A folder of a model whose word vectors are looked up in a table."""
+    """Write a folder with a model whose word vectors are looked up in a table."""
     (folder / "1_Pooling").mkdir(parents=True)
     words = {"[UNK]": 0, "[PAD]": 1} | {
         word: 2 + place for place, word in enumerate(word for line in MEANINGS for word in line)
@@ -65,7 +65,7 @@ def write_model(folder: Path, turn: int = 0) -> Path:
 
 
 def write_pages(web: Web) -> None:
-    """Two pages of interest among others that mean something else."""
+    """Write two relevant pages among others with other meanings."""
     pages = {
         "garage": page("Garage", "automobile mending"),
         "harbor": page("Harbor", "ebb"),
@@ -77,19 +77,19 @@ def write_pages(web: Web) -> None:
 
 
 def search(web: Web, setting: str, query: str, **filters: Any) -> list[str]:
-    """The paths of results."""
+    """Return the paths of results."""
     found = FolderSearch(web.folder, start_clock(web.now_s, 1.0), embedding_model=setting)
     return [each.url.rpartition("example.org/")[2] for each in found.search(SearchRequest(query, **filters)).results]
 
 
 def embed(web: Web, setting: str, max_cpu_s: float = 60.0) -> None:
-    """The background job runs once."""
+    """Run the background job once."""
     index = web.folder / "index"
     make_vectors(index, index / (index / "current").read_text().strip(), setting, max_cpu_s)
 
 
 def test_a_model_finds_a_page_without_any_word_of_the_query(web: Web, model: Path) -> None:
-    """Off, the words find nothing; with vectors the right page comes first, within the filters, and says why."""
+    """Without vectors, nothing is found; with them, the right page comes first, within the filters, with a reason."""
     write_pages(web)
     assert search(web, "off", "car repair") == []
     assert search(web, str(model), "car repair") == []
@@ -104,7 +104,7 @@ def test_a_model_finds_a_page_without_any_word_of_the_query(web: Web, model: Pat
 
 
 def test_changed_pages_and_changed_models_are_embedded_again(web: Web, model: Path, tmp_path: Path) -> None:
-    """A run without news makes nothing; a page that changed, or another model, is noticed by its checksum."""
+    """A run without changes embeds nothing; changed pages and models are noticed by their checksums."""
     write_pages(web)
     index = web.folder / "index"
     embed(web, str(model))
@@ -156,7 +156,7 @@ def test_a_budget_ends_a_run_and_the_next_one_continues(web: Web, model: Path) -
 def test_an_unusable_model_is_reported_and_search_falls_back_to_words(
     web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``vedette up`` refuses it in one line; status says why; a server that lost its model searches by words."""
+    """``vedette up`` refuses it in one line, and status says why; a server that lost its model searches by words."""
     write_pages(web)
     empty = tmp_path / "empty"
     embed(web, str(empty))
@@ -175,7 +175,7 @@ def test_an_unusable_model_is_reported_and_search_falls_back_to_words(
 
 
 def test_turning_it_off_removes_vectors_and_starts_nothing(web: Web, model: Path) -> None:
-    """With "off" the indexer's job deletes what is left and never starts a process."""
+    """With "off", the indexer's job deletes what is left, and never starts a process."""
     write_pages(web)
     embed(web, str(model))
     index = web.folder / "index"
@@ -187,7 +187,7 @@ def test_turning_it_off_removes_vectors_and_starts_nothing(web: Web, model: Path
 
 
 def test_learned_vectors_find_pages_like_those_that_words_find(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of a topic come before others for a question, though one of them has no word of it."""
+    """Pages on a question's topic come before others, even if they contain no word of it."""
     monkeypatch.setattr(embedding, "MIN_PAGES", 20)
     topics = {"sea": "tide ebb moon harbor wave salt", "bread": "oven flour yeast loaf crust dough"}
     pages = {}
@@ -208,7 +208,7 @@ def test_learned_vectors_find_pages_like_those_that_words_find(web: Web, monkeyp
 
 
 def test_the_words_of_a_question_have_a_place_in_the_learned_space(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question is projected into the space as pages are, with no page found by words to start from."""
+    """A question is projected into the space as pages are, even if no page matches its words."""
     monkeypatch.setattr(embedding, "MIN_PAGES", 20)
     pages = {
         f"{topic}/{n}": page(f"Page {topic} {n}", " ".join(f"{topic}{word}" for word in "abc" if word != "abc"[n]))

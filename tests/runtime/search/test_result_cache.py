@@ -1,4 +1,4 @@
-"""Equal searches share their results, and no others do; whatever results depend on takes effect."""
+"""Only equal searches share results; whatever results depend on takes effect."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["web"]
 
 
 def test_changes_of_the_index_and_of_rules_count_at_once(web: Web) -> None:
-    """A page that is new, changed or hidden is so for a query that was just searched."""
+    """New, changed and hidden pages take effect immediately, even for a query that was just searched."""
     web.answers("a", page("First", "zeppelin"))
     web.index()
     search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
@@ -37,7 +37,7 @@ def test_changes_of_the_index_and_of_rules_count_at_once(web: Web) -> None:
 
 
 def test_only_equal_searches_share_results(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search is answered from the cache if nothing differs but the user, and nothing was learned from users."""
+    """A search is answered from the cache if only the user differs, and nothing was learned from users."""
     web.answers("a", page("First", "zeppelin"))
     web.index()
     search = FolderSearch(web.folder, start_clock(web.now_s, 1.0))
@@ -69,14 +69,14 @@ def test_only_equal_searches_share_results(web: Web, monkeypatch: pytest.MonkeyP
 
 
 def test_with_learning_each_audience_has_its_own_results() -> None:
-    """What users are shown depends on them as soon as anything was learned: trial slots, and the control group."""
+    """Once anything was learned, results depend on the user: on trial slots and on the control group."""
     one, other = (SearchRequest("kites", audience=Audience(seed=seed)) for seed in (1, 2))
     assert normalize_request(one, is_learned=False) == normalize_request(other, is_learned=False)
     assert normalize_request(one, is_learned=True) != normalize_request(other, is_learned=True)
 
 
 def test_the_cache_is_bounded_by_results() -> None:
-    """The oldest results make room; a slate larger than everything is not kept."""
+    """The oldest results are dropped; a result list larger than the cache is not stored."""
     cache = ResultCache()
     result = SearchResult(1, "http://a.example/", "", Snippet(), "a.example", "html", "", 0.0, 0.0, None, 0.0)
     requests = [SearchRequest(f"kites {n}") for n in range(12)]

@@ -41,13 +41,13 @@ KEYS = (ADMIN_KEY, READER_KEY)
 
 @pytest.fixture(scope="module")
 def operator() -> SmallOperator:
-    """Receive the commands."""
+    """The operator that receives the commands."""
     return SmallOperator()
 
 
 @pytest.fixture(scope="module")
 def ask(operator: SmallOperator) -> Iterator[Ask]:
-    """An open server with a console."""
+    """Return an open server with a console."""
     with served(OPEN, lambda: KEYS, console=ConsoleServices(operator, SmallWatch(), SmallDesk())) as (ask, _):
         yield ask
 
@@ -148,7 +148,7 @@ def test_errors_name_the_field_and_change_nothing(
 )
 @pytest.mark.parametrize("path", ["/api/v1/orders", "/api/v1/actions"])
 def test_nobody_else_may(ask: Ask, operator: SmallOperator, path: str, headers: dict[str, str], status: int) -> None:
-    """Not without a key, with another key, or with a cookie that a browser would send by itself."""
+    """Commands need the key: no key, another key, or a cookie sent by a browser is not enough."""
     before = len(operator.orders)
     method, body = ("POST", b'{"order": "undo", "action": 1}') if path.endswith("orders") else ("GET", b"")
     heard = ask(path, {"content-type": "application/json", **headers}, method, body)
@@ -252,7 +252,7 @@ def test_invalid_values_are_reported_by_type(kind: type[Struct], wrong: object) 
 
 
 class PickyDesk:
-    """No watches, and no webhooks to this machine."""
+    """An alert service without alerts that refuses webhooks to this machine."""
 
     def list_alerts(self) -> list[AlertLine]:
         """Return none."""
@@ -267,7 +267,7 @@ class PickyDesk:
         return "127.0.0.1 is a private address" if "127.0.0.1" in webhook else ""
 
     def send_test(self, name: str) -> SentMessage:
-        """There is none to send to."""
+        """Fail, because there is none to send to."""
         raise UsageError(name)
 
 

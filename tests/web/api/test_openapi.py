@@ -1,4 +1,4 @@
-"""The API matches its description: called with everything it allows, and with what it does not."""
+"""The API matches its description, for valid and invalid requests."""
 
 import json
 import re
@@ -101,7 +101,7 @@ def _number(value: object) -> int:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_refusals_are_as_described(operation: str, closed_address: str) -> None:
-    """The same for a server that requires a key."""
+    """This is the same test for a server that requires a key."""
     checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
     try_cases(
         operation,

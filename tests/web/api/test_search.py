@@ -198,7 +198,7 @@ def test_health_names_processes_that_keep_failing(ask: Ask, search: SmallSearch)
 
 
 def test_health_counts_daily_limits_that_are_used_up(ask: Ask, search: SmallSearch) -> None:
-    """A monitor sees that the last line of defense was needed; which sites are crawled stays private."""
+    """A monitor sees that the limit was needed; which sites are crawled stays private."""
     search.exceeded = 2
     try:
         told = ask("/healthz").json
@@ -222,7 +222,7 @@ def test_metrics_count_by_route_and_never_by_query(ask: Ask) -> None:
 
 
 def test_a_fault_is_an_answer_and_one_line(ask: Ask, capfd: pytest.CaptureFixture[str]) -> None:
-    """Programs get JSON and people a page; the log line names the error and its place, but not the query."""
+    """Programs get JSON and people a page; the log line has the error and its place, but not the query."""
     assert ask("/api/v1/search?q=boom").complaint == (500, "failed", None)
     page = ask("/search?q=panic")
     assert (page.status, page.headers["content-type"]) == (500, "text/html; charset=utf-8")
@@ -307,7 +307,7 @@ def test_a_head_without_end_is_cut_off(server: tuple[Ask, int]) -> None:
 
 
 def test_a_request_by_the_drop_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections that send nothing, or stop in the headers or the body, are closed in the end."""
+    """Connections that send nothing, or stop in the headers or the body, are eventually closed."""
     monkeypatch.setattr(serving, "REQUEST_TIMEOUT_S", 0.2)
     form = b"POST /signin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nkey"
     with served(OPEN) as (ask, port):
@@ -325,7 +325,7 @@ def test_invalid_http_is_refused(server: tuple[Ask, int], garbage: bytes) -> Non
 
 
 def test_a_port_in_use_is_explained() -> None:
-    """So are foreign addresses and invalid ports."""
+    """Foreign addresses and invalid ports are explained as well."""
     with bind("127.0.0.1:0") as first:
         port = first.getsockname()[1]
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Access control: who gets in, how, and that no one sees what they may not."""
+"""Access control: who gets in, how, and that users only see what they may."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -233,7 +233,7 @@ def test_behind_https_the_cookie_is_for_https() -> None:
     ],
 )
 def test_a_form_of_another_page_does_not_sign_in(token_server: Ask, headers: dict[str, str]) -> None:
-    """No one can be signed in with someone else's key in order to be watched."""
+    """No one can be signed in with someone else's key in order to be tracked."""
     answer = posted(token_server, {"Content-Type": FORM["Content-Type"], **headers}, key=ANN)
     assert (answer.status, "set-cookie" in answer.headers) == (403, False)
 
@@ -248,7 +248,7 @@ def test_an_origin_header_is_enough_to_sign_in(token_server: Ask) -> None:
     "place", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nSet-Cookie: x", "x"]
 )
 def test_signing_in_leads_nowhere_else(token_server: Ask, place: str) -> None:
-    """Only to pages of this server."""
+    """It only redirects to pages of this server."""
     assert posted(token_server, key=ANN, next=place).headers["location"] == "/"
 
 
@@ -280,7 +280,7 @@ def test_private_is_shown_only_to_the_known_and_named(reader: Identity, sites: l
 
 
 def test_a_private_site_without_readers_is_hidden() -> None:
-    """That is the default of a site."""
+    """This is the default for a private site."""
     ann = Identity("ann", ("search", "private"), auth_method="key")
     assert allowed_sites(ann, SITES) == (PRIVATE.start, FOR_ALL_NAMED.start)
     assert allowed_sites(ann, [replace(PRIVATE, readers=())]) == ()

@@ -13,7 +13,7 @@ SECRETS = st.binary(min_size=32, max_size=32)
 
 @given(st.lists(SECRETS, min_size=1, max_size=8, unique=True), st.data())
 def test_each_secret_finds_its_own_key(randoms: list[bytes], data: st.DataObject) -> None:
-    """This works among any number of keys."""
+    """This works with any number of keys."""
     made = [create_key(f"reader {place}", ["search"], None, [], each) for place, each in enumerate(randoms)]
     secret, key = data.draw(st.sampled_from(made))
     assert find_key([each for _, each in made], secret) is key
@@ -38,7 +38,7 @@ def test_a_secret_is_all_of_its_randomness_and_is_not_kept() -> None:
 
 
 def test_a_secret_with_something_behind_it_is_another() -> None:
-    """Truncating a longer one does not make it valid."""
+    """Truncating a longer secret does not make it valid."""
     secret, key = made_key("wiki")
     assert find_key([key], secret + "x") is None
     assert find_key([key], secret + " " * 500) is None

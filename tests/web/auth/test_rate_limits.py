@@ -1,4 +1,4 @@
-"""Each user has a rate limit, and no crowd of users costs more than bounded memory."""
+"""Each user has a rate limit, and any number of users only needs bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +55,7 @@ def test_no_rate_is_no_limit() -> None:
 
 
 def test_readers_do_not_share_a_bucket_and_the_oldest_is_forgotten() -> None:
-    """With capacity for three, a fourth evicts the least recent one."""
+    """With capacity for three, a fourth user evicts the least recent one."""
     limits = RateLimiter(Clock(), most=3)
     one = Rate(1, 60.0)
     assert [limits.take_token(name, one) for name in "abc"] == [0.0, 0.0, 0.0]

@@ -11,7 +11,7 @@ DOCS = Site("https://docs.example.org/", delay_s=2.0, exclude=("/old/*",))
 
 
 def facts(url: str, **changed: Any) -> dict[str, Any]:
-    """The facts of a page that was fetched."""
+    """Return the facts of a page that was fetched."""
     robots = {"url": "https://docs.example.org/robots.txt", "ignored": False, "verdict": "allowed", "line": None}
     page = {"status": 200, "kind": "page", "title": "Lag", "fetched_s": NOW_S - 240, "changed_s": NOW_S - 240}
     known = {"found_s": NOW_S - 900, "depth": 1, "standing": "fetched", "front": None, "ahead": None}
@@ -47,5 +47,5 @@ class Desk(SmallDesk):
         self.changed = changed
 
     def explain_url(self, url: str) -> dict[str, Any]:
-        """For any URL."""
+        """Return the facts for any URL."""
         return facts(url, **self.changed)

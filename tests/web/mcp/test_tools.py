@@ -39,7 +39,7 @@ class Library(SmallSearch):
     """The small search with one long HTML page, page 1."""
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """Page 1 is HTML."""
+        """Return page 1 as HTML."""
         found = super().find_copy(id_, allowed)
         if found is None or id_ != 1:
             return found
@@ -88,14 +88,14 @@ def by_client(port: int, secret: str, work: Callable[[Any], Awaitable[Any]], mod
 
 
 def posted(ask: Ask, body: object, headers: dict[str, str] | None = None) -> Heard:
-    """A message as a client posts it."""
+    """Return a message as a client posts it."""
     sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     return ask("/mcp", usual | (bearer(BOB) if headers is None else headers), "POST", sent)
 
 
 def call(name: str, **arguments: object) -> dict[str, object]:
-    """The message that calls a tool."""
+    """Return the message that calls a tool."""
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
@@ -116,7 +116,7 @@ def complaint(ask: Ask, secret: str, name: str, **arguments: object) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_finds_the_tools_and_uses_them(server: tuple[Ask, int], mode: str) -> None:
-    """The SDK's client, with the newest protocol or an older one, lists the tools and gets what they promise."""
+    """The SDK's client, with the newest protocol or an older one, lists the tools and gets the promised results."""
 
     async def work(client: Any) -> tuple[Any, ...]:
         tools = (await client.list_tools()).tools
@@ -220,7 +220,7 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
     ],
 )
 def test_wrong_arguments_are_explained(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
-    """The model reads what to write instead."""
+    """The error says what to write instead."""
     assert said in complaint(ask, BOB, name, **arguments)
 
 
@@ -236,7 +236,10 @@ def test_faults_are_reported_without_details(ask: Ask, query: str, capfd: pytest
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer vk_wrong"}, {"Cookie": f"vedette_key={BOB}"}])
 def test_a_key_is_always_needed(ask: Ask, headers: dict[str, str]) -> None:
-    """Even if everyone may search; neither a cookie, which browsers send by themselves, nor a parameter counts."""
+    """This is true even if everyone may search.
+
+    Neither a cookie, which browsers send automatically, nor a parameter counts.
+    """
     answer = posted(ask, call("search", query="lag"), headers)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     kind = {"Content-Type": "application/json"}
@@ -256,7 +259,7 @@ def test_a_key_needs_the_scope_to_search(ask: Ask) -> None:
 
 
 def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
-    """In results, copies and lists alike, for any query."""
+    """This is true for results, copies and lists, and for any query."""
     assert {each["site"] for each in call_tool(ask, DOCS, "search", query="")["results"]} == {"docs.example.org"}
     assert "This key is limited to docs.example.org" in complaint(
         ask, DOCS, "search", query="lag", site="hr.example.org"
@@ -332,7 +335,7 @@ def test_the_server_ends_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_search_is_written_down_as_a_model_s() -> None:
-    """Searches by models are separated from those of people, with their views."""
+    """Searches by models are recorded separately from those of people, with their views."""
     kept: list[LoggedEvent] = []
     tools = SearchTools(Library(), SearchRecorder(kept, b"secret", lambda _day: b"salt", lambda: NOW_S))
     asyncio.run(tools.call("search", {"query": "lag", "n": 2, "page": 1}, Caller()))

@@ -1,4 +1,4 @@
-"""A search over pages in memory, and a real server for it: for tests of the pages alone."""
+"""A search over pages in memory, and a real server for it, for tests of the pages alone."""
 
 import socket
 import threading
@@ -32,7 +32,7 @@ SENTENCE = "High because the title and four linking pages say consumer lag."
 
 
 def result(id_: int, title: str, **more: Any) -> SearchResult:
-    """A result with the usual trimmings; ``more`` sets other fields."""
+    """Return a result with the usual fields; ``more`` sets other fields."""
     made = SearchResult(
         id=id_,
         url=f"https://kafka.example.org/documentation/ops/{id_}",
@@ -53,16 +53,16 @@ def result(id_: int, title: str, **more: Any) -> SearchResult:
 
 
 def copy(body: str, content_type: str = "text/html", text: str = "") -> CachedCopy:
-    """A cached copy of a page."""
+    """Return a cached copy of a page."""
     url = "https://kafka.example.org/documentation/ops/1"
     return CachedCopy(url, "Monitoring", NOW_S - 240, content_type, body.encode(), "utf-8", text)
 
 
 @dataclass
 class HeldPages:
-    """Finds every page whose title has a word of the query, in the order in which they are held.
+    """Finds every page whose title has a word of the query, in the order in which they are stored.
 
-    ``says`` replaces fields of each slate. Copies of the ``private`` start are for those who may see it.
+    ``says`` replaces fields of each result list. Copies of the ``private`` start are only for those who may see it.
     """
 
     results: tuple[SearchResult, ...] = ()
@@ -78,7 +78,7 @@ class HeldPages:
     wishes: list[SearchRequest] = field(default_factory=list)
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Results, and a record of the requests."""
+        """Return results, and record the request."""
         self.wishes.append(wish)
         words = wish.query.lower().split()
         found = [one for one in self.results if any(word in one.title.lower() for word in words)]
@@ -86,7 +86,7 @@ class HeldPages:
         return Slate(wish, len(found), shown)._replace(**self.says)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """The completions with this prefix."""
+        """Return the completions with this prefix."""
         del site, allowed
         return tuple(text for text in self.completions if text.startswith(typed.lower()))[:most]
 
@@ -98,23 +98,23 @@ class HeldPages:
         return self.known or told
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """The copy; those of the private site only for its readers."""
+        """Return the copy; those of the private site only for its users."""
         found = self.copies.get(id_)
         hidden = found is not None and self.private and found.url.startswith(self.private)
         return None if hidden and self.private not in allowed else found
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """The page with this URL."""
+        """Return the page with this URL."""
         del allowed
         return next((one.id for one in self.results if one.url == url), None)
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """The pages folded under a page."""
+        """Return the pages folded under a page."""
         del allowed
         return self.likes.get(id_, ())
 
     def list_sites(self) -> tuple[Site, ...]:
-        """The one site."""
+        """Return the only site."""
         return (Site("https://kafka.example.org/"),)
 
     def list_failing(self) -> tuple[FailingProcess, ...]:
@@ -122,7 +122,7 @@ class HeldPages:
         return self.failing
 
     def count_exceeded(self) -> int:
-        """Addresses and domains over their limit."""
+        """Return addresses and domains over their limit."""
         return self.exceeded
 
     def get_incomplete_reason(self) -> str:
@@ -130,12 +130,12 @@ class HeldPages:
         return self.behind
 
     def now_s(self) -> float:
-        """A fixed moment."""
+        """Return a fixed time."""
         return NOW_S
 
 
 def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlette:
-    """The pages as in a whole server: with results while typing, and a page for every problem."""
+    """Return the pages as in a whole server: with results while typing, and a page for every problem."""
 
     async def search_instantly(asked: Request) -> Response:
         typed, site = asked.query_params.get("q", ""), asked.query_params.get("site", "")
@@ -153,7 +153,7 @@ def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlett
 
 
 def first(tree: LexborHTMLParser | LexborNode, selector: str) -> LexborNode:
-    """The first element of a page that fits; that there is none fails the test."""
+    """Return the first matching element of a page, or fail the test."""
     found = tree.css_first(selector)
     assert found is not None, f"there is no {selector}"
     return found
@@ -161,7 +161,7 @@ def first(tree: LexborHTMLParser | LexborNode, selector: str) -> LexborNode:
 
 @contextmanager
 def serving(app: Starlette) -> Iterator[str]:
-    """A real server on loopback; gives its address, and ends with the block."""
+    """Run a real server on loopback during the block, and yield its address."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(64)  # who comes before the server is ready waits for it

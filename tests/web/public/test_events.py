@@ -1,4 +1,4 @@
-"""Views and clicks over real connections: what is accepted, what is rejected, and what is never lost or trusted."""
+"""Views and clicks over real connections: what is accepted or rejected, and never lost or trusted."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -62,7 +62,7 @@ def server() -> Iterator[EventServer]:
 
 
 def test_acknowledged_events_are_in_the_log(server: EventServer) -> None:
-    """Both as JSON and as a beacon; with world time, and the seconds since the slate was created."""
+    """They can be JSON or a beacon, and have world time and the seconds since the search."""
     before = len(server.log.events)
     token = server.token(age_s=4.5)
     assert [server.send_event(token, "view", 0).status, server.send_event(token, "click", 7).status] == [204, 204]
@@ -149,7 +149,7 @@ def test_bodies_are_small_and_of_a_type_that_is_known(server: EventServer) -> No
 
 
 def test_the_size_of_any_request_is_limited() -> None:
-    """Even if a route would read everything, or no length is announced."""
+    """This is true even if a route would read everything, or no length is announced."""
     with EventServer(OPEN) as server:
         form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
         assert server.ask("/signin", form, "POST", b"k" * (MAX_BODY_BYTES + 1)).status == 413
@@ -177,7 +177,7 @@ def test_events_that_cannot_be_logged_are_not_acknowledged(server: EventServer) 
 
 
 def test_one_slate_has_so_many_events_a_minute(server: EventServer) -> None:
-    """Then none for a while; other slates are not affected."""
+    """After that, it gets none for a while; other searches are not affected."""
     token, other = server.token(slate="01" * 16), server.token(slate="02" * 16)
     heard = [server.recording.record_event(token, "click", 1, Visitor()) for _ in range(70)]
     assert {each.status for each in heard} == {204, 429}
@@ -191,7 +191,7 @@ def test_one_slate_has_so_many_events_a_minute(server: EventServer) -> None:
 
 
 def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:
-    """The token authorizes; a wrong key next to it does no harm; a program with a key has no visitor hash."""
+    """The token is enough; a wrong key next to it does no harm; a program with a key has no visitor hash."""
     with EventServer(replace(OPEN, access="token")) as server:
         assert server.send_event(server.token()).status == 204
         assert server.send_event(server.token(), headers=bearer("vk_wrong")).status == 204
@@ -214,7 +214,7 @@ def test_the_gate_counts_events_like_anything_else() -> None:
 
 
 def test_other_origins_may_send_events(server: EventServer) -> None:
-    """With a preflight for JSON and without one for a beacon, never with credentials."""
+    """JSON needs a preflight, a beacon does not; credentials are never sent."""
     asked = {"Origin": "https://docs.example.org", "Access-Control-Request-Method": "POST"}
     leave = server.ask("/api/v1/events", asked, "OPTIONS")
     assert (leave.status, leave.headers["access-control-allow-methods"]) == (204, "POST")
@@ -227,14 +227,14 @@ def test_other_origins_may_send_events(server: EventServer) -> None:
 
 
 def test_events_are_refused_if_nothing_is_recorded() -> None:
-    """Even with a token that was once valid."""
+    """This is true even with a token that was once valid."""
     with EventServer(OPEN, keep_days=0) as server:
         assert server.send_event(server.token()).complaint == (409, "not_recording", None)
         assert server.log.records == []
 
 
 def test_slates_and_events_are_counted() -> None:
-    """By how they were shown and by outcome; nothing that visitors send becomes a label."""
+    """They are counted by origin and outcome; nothing that visitors send becomes a label."""
     with EventServer(OPEN) as server:
         server.ask("/search?q=lag", BROWSER)
         token = server.ask("/api/v1/search?q=lag", BROWSER).json["slate"]

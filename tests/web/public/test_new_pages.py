@@ -21,14 +21,14 @@ HOSTILE = "<script>alert('x')</script> \x00\x0b ]]> & \ud800 \"'"
 
 
 def item(seq: int, host: str = "docs.example.org", title: str = "A title", **changed: object) -> AlertItem:
-    """A new page."""
+    """Return a new page."""
     url = f"https://{host}/{seq}"
     made = AlertItem(seq, seq, url, title, "Some text", NOW_S - 600, "feed", f"https://{host}/feed", None, NOW_S - 590)
     return made._replace(**changed)  # type: ignore[arg-type]  # each test names real fields
 
 
 class SmallNews:
-    """Items in memory; the watch "odd" has those with odd numbers."""
+    """Items in memory; the alert "odd" has those with odd numbers."""
 
     def __init__(self, items: Sequence[AlertItem]) -> None:
         self.items = items
@@ -115,7 +115,7 @@ def test_an_unchanged_feed_is_not_sent_again() -> None:
 
 
 def test_an_empty_feed_is_a_feed() -> None:
-    """The page says why there is nothing."""
+    """The page says why there are no items."""
     pages = client([])
     assert entries(pages.get("/new.atom").content) == []
     assert "first crawl are not listed" in pages.get("/new").text
@@ -138,7 +138,7 @@ def test_a_cursor_returns_each_item_once() -> None:
 
 
 def test_a_watch_has_its_own_feed_page_and_answer() -> None:
-    """A missing one is reported, to people as a page."""
+    """A missing alert is reported, to people as a page."""
     pages = client([item(seq) for seq in range(1, 4)])
     assert len(entries(pages.get("/new.atom?watch=odd").content)) == 2
     assert [one["cursor"] for one in pages.get("/api/v1/new?watch=odd&since=0").json()["items"]] == ["1", "3"]
@@ -153,7 +153,7 @@ def test_a_watch_has_its_own_feed_page_and_answer() -> None:
 
 @pytest.mark.parametrize("query", ["since=x", "since=-1", "n=0", "n=101", "watch=A%20b", "since=1&since=2", "sinc=1"])
 def test_wrong_parameters_are_refused_with_advice(query: str) -> None:
-    """As everywhere in the API."""
+    """Errors are the same as everywhere in the API."""
     answer = client([item(1)]).get(f"/api/v1/new?{query}")
     assert answer.status_code == 400
     assert json.loads(answer.text)["error"]["message"]

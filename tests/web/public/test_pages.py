@@ -21,7 +21,7 @@ from vedette.web.rendering import Branding, error_page
 
 
 class Got(NamedTuple):
-    """An answer: status, headers in small letters, and text."""
+    """A response: status, headers in lower case, and text."""
 
     status: int
     headers: dict[str, str]
@@ -29,7 +29,7 @@ class Got(NamedTuple):
 
     @property
     def tree(self) -> LexborHTMLParser:
-        """The page as a browser reads it."""
+        """Return the page as a browser parses it."""
         return LexborHTMLParser(self.text)
 
     @property
@@ -44,7 +44,7 @@ class Server(NamedTuple):
     address: str
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Got:
-        """The answer to one request; redirects are not followed."""
+        """Return the response to one request; redirects are not followed."""
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=PATIENCE_S)
         try:
             connection.request(method, path, headers=headers)
@@ -57,7 +57,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def served(search: HeldPages, look: Branding | None = None) -> Iterator[Server]:
-    """The pages over a search, for as long as the block lasts."""
+    """Serve the pages over a search during the block."""
     with serving(application(search, look or Branding())) as address:
         yield Server(address)
 
@@ -77,7 +77,7 @@ KNOWN = IndexOverview(
 
 @pytest.fixture(scope="module")
 def much() -> Iterator[tuple[Server, HeldPages]]:
-    """A server with much to show."""
+    """A server with a lot to show."""
     search = HeldPages(
         MANY,
         {1: copy("<h1>Hi</h1><script>hurt()</script>"), 2: copy("%PDF", "application/pdf", "a <b> line\nanother")},
@@ -111,7 +111,7 @@ def test_the_demo_lists_new_pages() -> None:
 
 
 def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
-    """Their hosts lead nowhere, whereas those of a real site are opened themselves."""
+    """The hosts of a synthetic web don't exist, but those of a real site are linked directly."""
     made = result(1, "Lag made", has_copy=True)._replace(url="http://a.test/x")
     real = result(2, "Lag real", has_copy=True)._replace(url="http://docs.localhost:8000/x")
     for demo, links in ((True, ["/cached/1", real.url]), (False, [made.url, real.url])):
@@ -125,7 +125,7 @@ def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
     [(3, "3 sites are waiting for their"), (1, "1 site is waiting for its"), (0, "vedette sites add")],
 )
 def test_an_empty_index_explains_what_it_waits_for(waiting: int, said: str) -> None:
-    """Before the first page, both pages say what they wait for."""
+    """Before the first page, both pages say what they are waiting for."""
     with served(HeldPages(known=IndexOverview(waiting=waiting))) as server:
         for path in ("/", "/search?q=lag"):
             assert "Nothing is indexed yet" in server.get(path).words
@@ -133,7 +133,7 @@ def test_an_empty_index_explains_what_it_waits_for(waiting: int, said: str) -> N
 
 
 def test_many_sites_are_not_counted_wrongly() -> None:
-    """An overview names a hundred sites at most, so with that many no total is claimed."""
+    """An overview lists at most a hundred sites, so with that many, no total is shown."""
     sites = tuple(FacetCount(f"s{n}.example.org", 1) for n in range(100))
     with served(HeldPages(known=IndexOverview(9, sites))) as server:
         assert "s2.example.org and many more sites" in server.get("/").words
@@ -178,7 +178,7 @@ def test_bars_are_proportional_to_contributions(much: tuple[Server, HeldPages]) 
 
 
 def test_filters_are_handed_to_the_search(much: tuple[Server, HeldPages]) -> None:
-    """Each filter of the address reaches the wish, and stays chosen on the page."""
+    """Each filter in the URL reaches the search, and stays selected on the page."""
     server, search = much
     got = server.get("/search?q=lag&page=2&site=Kafka.example.org&time=week&type=pdf&lang=en&similar=0")
     wish = search.wishes[-1]
@@ -201,7 +201,7 @@ def test_invalid_parameters_of_pages_are_ignored(much: tuple[Server, HeldPages],
 
 
 def test_paging_leads_through_all_results(much: tuple[Server, HeldPages]) -> None:
-    """Following "next" from page to page shows every result once, and ends; filters go along."""
+    """Following "next" shows every result once, and ends; filters are kept."""
     seen, path = [], "/search?q=lag&lang=en"
     while path:
         tree = much[0].get(path).tree
@@ -306,7 +306,7 @@ def odd() -> Iterator[tuple[Server, HeldPages]]:
 @settings(max_examples=60)
 @given(ODD_RESULTS, ODD)
 def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchResult, said: str) -> None:
-    """Whatever results and remarks hold, the page is whole, has no markup of theirs, and links only to the web."""
+    """Whatever results and notes contain, the page is complete, has none of their markup, and only web links."""
     server, search = odd
     search.says = {"results": (strange,), "total": 1, "notes": (said,), "suggestion": said, "relaxed": (said,)}
     search.known = IndexOverview(
@@ -326,7 +326,7 @@ def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchRe
 @settings(max_examples=40)
 @given(st.text(min_size=1))
 def test_any_query_is_answered_and_repeated(odd: tuple[Server, HeldPages], query: str) -> None:
-    """The input is in the field again, on one line, whatever it is."""
+    """The query is in the field again, on one line, whatever it is."""
     server, search = odd
     search.says, search.known = {}, None
     got = server.get("/search?q=" + quote(query, errors="replace"))
@@ -340,7 +340,7 @@ def test_any_query_is_answered_and_repeated(odd: tuple[Server, HeldPages], query
 
 
 def test_a_copy_is_shown_in_a_frame_without_rights(much: tuple[Server, HeldPages]) -> None:
-    """The page around it says what it is, and gives the frame no permission at all."""
+    """The page around it says what it is, and gives the frame no permissions at all."""
     got = much[0].get("/cached/1")
     frame = first(got.tree, "iframe")
     assert (frame.attributes["src"], frame.attributes["sandbox"]) == ("/cached/1/body", None)
@@ -349,7 +349,7 @@ def test_a_copy_is_shown_in_a_frame_without_rights(much: tuple[Server, HeldPages
 
 
 def test_the_copy_itself_is_clean_and_locked_up(much: tuple[Server, HeldPages]) -> None:
-    """Its policy allows nothing but our style and pictures within it, also where it is opened by itself."""
+    """Its policy only allows our style and embedded images, even if it is opened directly."""
     got = much[0].get("/cached/1/body")
     assert "<h1>Hi</h1>" in got.text
     assert "hurt" not in got.text
@@ -359,7 +359,7 @@ def test_the_copy_itself_is_clean_and_locked_up(much: tuple[Server, HeldPages]) 
 
 
 def test_a_document_is_shown_as_its_text(much: tuple[Server, HeldPages]) -> None:
-    """Content other than HTML is never sent as it is: its text is shown, escaped."""
+    """Content other than HTML is never sent as is: its text is shown, escaped."""
     got = much[0].get("/cached/2/body")
     assert got.headers["content-type"].startswith("text/html")
     assert first(got.tree, "pre").text() == "a <b> line\nanother"
@@ -375,19 +375,19 @@ def test_a_missing_copy_has_a_page(much: tuple[Server, HeldPages], id_: str) -> 
 
 
 class Allowing:
-    """A middleware that lets the reader see one private site, as access does."""
+    """A middleware that lets the user see one private site, as access control does."""
 
     def __init__(self, app: ASGIApp, start: str) -> None:
         self.app, self.start = app, start
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sets the state and goes on."""
+        """Set the state and continue."""
         scope.setdefault("state", {})["allowed"] = (self.start,)
         await self.app(scope, receive, send)
 
 
 def test_private_copies_are_for_their_readers() -> None:
-    """Whom access lets in sees the copy and searches with that right; no one else does."""
+    """Only users with access see the copy, and search with that access."""
     start = "https://kafka.example.org/"
     search = HeldPages(MANY, {1: copy("<p>secret")}, private=start)
     with served(search) as server:
@@ -407,7 +407,7 @@ PATHS = ("/", "/search?q=lag", "/similar/1", "/cached/1", "/bot", "/nothing", "/
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_page_has_a_strict_policy(much: tuple[Server, HeldPages], path: str) -> None:
-    """Strict policy, no sniffing, no referrer; and the page keeps its own policy: nothing inline, nothing foreign."""
+    """It forbids sniffing and referrers, and each page has its own policy: nothing inline, nothing external."""
     got = much[0].get(path)
     policy = dict(part.strip().partition(" ")[::2] for part in got.headers["content-security-policy"].split(";"))
     assert policy == {
@@ -430,7 +430,7 @@ def test_every_page_has_a_strict_policy(much: tuple[Server, HeldPages], path: st
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_page_can_be_read_by_machines_that_read_aloud(much: tuple[Server, HeldPages], path: str) -> None:
-    """A language, a title, one first heading, a way past the header, and a name for every field."""
+    """For screen readers, it has a language, a title, one main heading, a skip link, and a label for every field."""
     tree = much[0].get(path).tree
     assert first(tree, "html").attributes["lang"] == "en"
     assert first(tree, "title").text().strip()
@@ -441,7 +441,7 @@ def test_every_page_can_be_read_by_machines_that_read_aloud(much: tuple[Server, 
 
 
 def test_files_are_kept_for_ever_under_their_contents(much: tuple[Server, HeldPages]) -> None:
-    """A file's address has its digest; under another digest it is sent, but not to be kept; others do not exist."""
+    """A file's URL has its digest; under another digest, it is sent but not cached; others do not exist."""
     server = much[0]
     for node in server.get("/").tree.css("link[rel=stylesheet], link[rel=icon], script"):
         address = node.attributes.get("href") or node.attributes.get("src") or ""
@@ -456,19 +456,19 @@ def test_files_are_kept_for_ever_under_their_contents(much: tuple[Server, HeldPa
 
 
 def test_the_script_of_the_pages_is_small(much: tuple[Server, HeldPages]) -> None:
-    """Both scripts together are less than eight kilobytes, so that they are never what one waits for."""
+    """Both scripts together are less than eight kilobytes, so that no one waits for them."""
     addresses = [script.attributes["src"] or "" for script in much[0].get("/").tree.css("script")]
     assert sum(len(much[0].get(address).text) for address in addresses) < 8_000
 
 
 def test_the_chosen_color_scheme_is_in_the_page(much: tuple[Server, HeldPages]) -> None:
-    """The server writes the choice into the page, so that it does not flash; nonsense is no choice."""
+    """The server writes the choice into the page, so that it does not flash; invalid choices are ignored."""
     assert first(much[0].get("/", Cookie="theme=dark").tree, "html").attributes["data-theme"] == "dark"
     assert "data-theme" not in first(much[0].get("/", Cookie='theme="><script>').tree, "html").attributes
 
 
 def test_browsers_can_add_the_search(much: tuple[Server, HeldPages]) -> None:
-    """The description names the public address, or that of the request where none is set."""
+    """The description has the public address, or that of the request if none is configured."""
     got = much[0].get("/opensearch.xml")
     assert got.headers["content-type"].startswith("application/opensearchdescription+xml")
     assert 'template="https://find.example.org/search?q={searchTerms}"' in got.text
@@ -477,7 +477,7 @@ def test_browsers_can_add_the_search(much: tuple[Server, HeldPages]) -> None:
 
 
 def test_site_owners_can_identify_the_crawler(much: tuple[Server, HeldPages]) -> None:
-    """The page about the crawler has its name for robots.txt, and whom to ask."""
+    """The page about the crawler has its name for robots.txt, and a contact."""
     got = much[0].get("/bot")
     assert "User-agent: vedette" in got.text
     assert first(got.tree, "article a").attributes["href"] == "mailto:ops@example.org"
@@ -486,7 +486,7 @@ def test_site_owners_can_identify_the_crawler(much: tuple[Server, HeldPages]) ->
 
 
 def test_the_embedded_box_is_one_script(much: tuple[Server, HeldPages]) -> None:
-    """It may be loaded from anywhere, is kept for a while only, and leaves no name on the page."""
+    """It may be loaded from anywhere, is cached briefly, and adds no names to the page."""
     got = much[0].get("/embed.js")
     assert got.headers["content-type"].startswith("text/javascript")
     assert got.headers["cross-origin-resource-policy"] == "cross-origin"
@@ -498,7 +498,7 @@ def test_the_embedded_box_is_one_script(much: tuple[Server, HeldPages]) -> None:
 
 @pytest.mark.parametrize("status", [400, 403, 404, 405, 418, 429, 500, 503])
 def test_problem_pages_have_advice(status: int) -> None:
-    """Each problem page has its status, a title, help, and a way on; words of the caller are escaped."""
+    """Each problem page has its status, a title, help, and a link; the caller's words are escaped."""
     page = error_page(status)
     tree = LexborHTMLParser(bytes(page.body).decode())
     assert page.status_code == status
@@ -509,7 +509,7 @@ def test_problem_pages_have_advice(status: int) -> None:
 
 
 def test_unknown_addresses_and_methods_are_problems_too(much: tuple[Server, HeldPages]) -> None:
-    """A wrong address and a wrong method each get a page; a question for headers alone gets no body."""
+    """A wrong URL and a wrong method each get a page; a HEAD request gets no body."""
     assert much[0].get("/nothing").status == 404
     assert much[0].get("/search?q=lag", "POST").status == 405
     assert much[0].get("/search?q=lag", "HEAD").text == ""

@@ -1,4 +1,4 @@
-"""Cached copies lose their teeth: nothing runs, nothing is sent, nothing is loaded, and nothing takes forever."""
+"""Cached copies are harmless: nothing runs, nothing is sent, nothing is loaded, and nothing takes forever."""
 
 import re
 
@@ -88,13 +88,13 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_no_mixture_is_harmful(html: str) -> None:
-    """Pieces of hostile pages in any order are as harmless as each by itself."""
+    """Pieces of hostile pages in any order are as harmless as each of them alone."""
     assert complaints(sanitize_html(html, URL)) == []
 
 
 @given(st.text())
 def test_any_text_is_survived(html: str) -> None:
-    """Nothing that anyone can write is an error."""
+    """No text causes an error."""
     assert complaints(sanitize_html(html, html)) == []
 
 
@@ -106,7 +106,7 @@ def test_cleaning_twice_changes_nothing_more(html: str) -> None:
 
 
 def test_the_content_of_a_page_is_kept() -> None:
-    """Headings, paragraphs, lists, tables and code remain, and so do pictures that the page holds within itself."""
+    """Headings, paragraphs, lists, tables, code and embedded images remain."""
     html = (
         "<!doctype html><title>T</title><h1>Lag</h1><p>One<p>Two <code>x &lt; y</code><ul><li>a<li>b</ul>"
         "<table><tr><th>k<td colspan=2>v</table><pre>\n  kept\n</pre><img src='data:image/png;base64,AAAA' alt=dot>"
@@ -119,13 +119,13 @@ def test_the_content_of_a_page_is_kept() -> None:
 
 
 def test_external_images_become_their_alternative_text() -> None:
-    """A picture that would have to be loaded is its alternative text; without one it is nothing."""
+    """An external image is replaced with its alternative text, or removed if there is none."""
     assert sanitize_html("<img src=/a.png alt='A <cat>'>", URL) == "<span>[A &lt;cat&gt;]</span>"
     assert sanitize_html("<img src=/a.png>", URL) == ""
 
 
 def test_links_are_resolved_and_marked_nofollow() -> None:
-    """A link leads where the page meant it to, tells no one where it came from, and opens apart from us."""
+    """A link leads where the page meant it to, sends no referrer, and opens separately."""
     link = first(LexborHTMLParser(sanitize_html("<a href='../other?a=1&amp;b=2'>x</a>", URL)), "a")
     assert link.attributes["href"] == "https://example.org/other?a=1&b=2"
     assert link.attributes["target"] == "_blank"
@@ -143,19 +143,19 @@ def deepest(shown: str) -> int:
 
 @pytest.mark.parametrize("tag", ["div", "b", "li"])
 def test_deeply_nested_tags_are_flattened(tag: str) -> None:
-    """What would keep a builder of trees busy for minutes is written flat first; a test that hangs has failed."""
+    """Nesting that would keep a parser busy for minutes is flattened first; if the test hangs, it has failed."""
     shown = sanitize_html(f"<{tag}>" * (MAX_CHARACTERS // len(f"<{tag}>")), URL)
     assert deepest(shown) <= MAX_DEPTH
 
 
 def test_formatting_left_open_does_not_multiply() -> None:
-    """Paragraphs do not open again what others left open, so that the copy is about as long as the page."""
+    """Unclosed formatting is not repeated in each paragraph, so the copy is about as long as the page."""
     page = "".join(f"<b id={n}>" for n in range(2_000)) + "<p>x</p>" * 20_000
     assert len(sanitize_html(page, URL)) < 2 * len(page)
 
 
 def test_many_links_on_a_long_address_do_not_multiply() -> None:
-    """Links are written with their whole address, so there is an end to them; their words stay."""
+    """Links are written with their full URL, so their number is limited; their text remains."""
     shown = sanitize_html("<a href=x>y</a> " * 40_000, URL + "/" + "z" * 1_900 + "/")
     assert len(shown) < 30 << 20
     assert first(LexborHTMLParser(shown), "body").text().count("y") == 40_000

@@ -50,7 +50,7 @@ def test_a_token_contains_id_and_time(id_: str, at_s: float, secret: bytes) -> N
 
 @given(IDS, TIMES, st.integers(0, 47), st.integers(0, 5))
 def test_a_token_with_any_other_bit_is_none(id_: str, at_s: float, place: int, bit: int) -> None:
-    """No one can change the time of a slate or invent one: every bit of every character counts."""
+    """No one can change the time of a search or invent one: every bit of every character counts."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     token = sign_token(TokenClaims(id_, at_s), b"ours")
     other = letters[letters.index(token[place]) ^ 1 << bit]
@@ -70,7 +70,7 @@ def test_invalid_and_foreign_tokens_are_rejected(text: str, id_: str) -> None:
 
 @given(st.text(), st.text(), st.text(), st.binary(min_size=1, max_size=64))
 def test_a_mark_is_short_and_good_for_its_day(address: str, agent: str, name: str, salt: bytes) -> None:
-    """Sixteen hexadecimal digits, the same for the same salt and different for another."""
+    """It has sixteen hexadecimal digits, the same for the same salt and different for another one."""
     visit = Visitor(address, agent, name)
     assert re.fullmatch("[0-9a-f]{16}", hash_visitor(visit, salt))
     assert hash_visitor(visit, salt) == hash_visitor(visit, salt)
@@ -115,7 +115,7 @@ def test_the_salt_changes_at_midnight() -> None:
 
 
 def test_a_slate_record_has_all_fields_for_learning() -> None:
-    """Query, words, filters, policy, position, score, propensity, features and reasons, with positions over pages."""
+    """It has query, words, filters, policy, and for each result position, score, propensity, features and reasons."""
     found = PAGES[0]._replace(
         score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)), note="pinned"
     )
@@ -140,7 +140,7 @@ ODD = st.builds(
 
 @given(st.text(), st.lists(ODD, max_size=3), st.text(), st.text())
 def test_any_slate_can_be_read_back(query: str, results: list[SearchResult], site: str, agent: str) -> None:
-    """Control characters, unusual letters and NaN round-trip."""
+    """Control characters, unusual letters and NaN are preserved."""
     log = HeldLog()
     slate = Slate(SearchRequest(query, site=site), 2**40, tuple(results))
     assert recording_to(log).record_slate(slate, Visitor("192.0.2.1", agent), "api", 1.0)
@@ -183,7 +183,7 @@ def test_nothing_is_logged_with_zero_days() -> None:
 
 
 def test_only_searches_are_logged() -> None:
-    """Every results page and every API search, but no suggestions, copies, similar pages or overviews."""
+    """This includes every results page and API search, but no suggestions, copies, similar pages or overviews."""
     log = HeldLog()
     with served(OPEN, search=SmallSearch(), recording=recording_to(log)) as (ask, _):
         for path in ("/", "/bot", "/privacy", "/api/v1/suggest?q=l", "/api/v1/sites", "/cached/1", "/similar/1"):
@@ -219,7 +219,7 @@ def test_programs_and_prefetches_do_not_count() -> None:
 
 
 def test_no_line_has_an_address_or_a_browser() -> None:
-    """Neither the peer's address nor those named by proxies nor a key's name; the network hash is stable."""
+    """It has neither the peer's address nor those from proxies nor a key's name; the network hash is stable."""
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         for address in ("203.0.113.77", "2001:db8:77::1", "2001:db8:77::2"):

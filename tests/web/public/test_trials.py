@@ -1,4 +1,4 @@
-"""Who gets learned results, and how many unproven results each person gets."""
+"""Which users get learned results, and how many unproven results each of them gets."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ MARK = "00000000000000ff"
 
 
 def slate(note: str = "", **about: object) -> Slate:
-    """One result with a note."""
+    """Return one result with a note."""
     result = SearchResult(7, "http://a.org/", "A", Snippet(), "a.org", "html", "en", 0.0, 0.0, None, 1.0, note=note)
     return Slate(SearchRequest("kites"), 1, (result._replace(**about),))  # type: ignore[arg-type]
 
@@ -60,12 +60,12 @@ def test_the_first_place_is_the_operators() -> None:
 
 
 def test_programs_get_no_trials() -> None:
-    """Possible bots teach nothing."""
+    """Possible bots are not learned from."""
     assert TrialQuota(max_per_page=2).get_audience(MARK, "says it is a program").unproven == 0
 
 
 def test_the_record_names_the_ranking_policy() -> None:
-    """If quality counted, the slate names the policy; reasons and propensities are kept."""
+    """If quality counted, the record names the policy; reasons and propensities are kept."""
     log = HeldLog()
     recording = recording_to(log)
     tried = slate(UNPROVEN, features=(("quality", 0.0),), propensity=0.25)

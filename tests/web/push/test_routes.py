@@ -77,7 +77,7 @@ def test_a_ping_by_address_is_handed_on() -> None:
 
 
 def test_a_ping_by_json_is_handed_on() -> None:
-    """POST names many URLs of one host."""
+    """A POST contains many URLs of one host."""
     push = SmallPush()
     urls = [f"https://example.org/{number}" for number in range(10_000)]
     told = {"host": "example.org", "key": KEY, "urlList": urls}
@@ -164,7 +164,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
 
 @pytest.mark.parametrize(("table", "head"), [("feeds", "Feed"), ("credit", "Source"), ("ignored", "Source")])
 def test_each_table_is_a_file_too(table: str, head: str) -> None:
-    """As CSV."""
+    """Each table can be downloaded as CSV."""
     assert shown(PushStatus(), f"?csv={table}").startswith(head)
 
 

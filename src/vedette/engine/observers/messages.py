@@ -155,7 +155,7 @@ def check_report(report: Report) -> Report:
     >>> check_report(Report(1, 0, False, last_s=float("nan")))
     Traceback (most recent call last):
     ...
-    ValueError: a number of the report is out of range
+    ValueError: a number in the report is out of range
     """
     seen, paces = report.observations, report.paces
     counts = [report.sequence, report.room, report.last_bytes, *report.returned, *report.held]

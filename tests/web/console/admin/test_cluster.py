@@ -22,7 +22,7 @@ class Cluster:
 
 
 def test_machines_shards_and_losses_are_shown() -> None:
-    """The page says which shard has no owner and what to do, and what the loss of each machine would cost."""
+    """The page says which shard has no owner and what to do, and what would be lost with each machine."""
     page = signed_in(cluster=Cluster()).client.get("/console/cluster").text
     assert "Shard with no owner: 1" in page
     assert "vedette cluster join" in page
@@ -32,7 +32,10 @@ def test_machines_shards_and_losses_are_shown() -> None:
 
 
 def test_only_a_cluster_has_the_page() -> None:
-    """Push is left out of a cluster's navigation, and this page on a single machine; every page names a gap."""
+    """A cluster's navigation has no Push page, and a single machine's has no Cluster page.
+
+    Every page mentions a missing shard.
+    """
     gap = "Shard 1 did not respond"
     page = signed_in(cluster=Cluster(), get_gap=lambda: gap).client.get("/console/sites").text
     assert "/console/push" not in page

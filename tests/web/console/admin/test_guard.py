@@ -1,4 +1,4 @@
-"""No one gets into the console without the operator's token, and no one can act on the operator's behalf."""
+"""Access to the console requires the operator's token, and no one can act on the operator's behalf."""
 
 import hashlib
 import re
@@ -70,7 +70,7 @@ def test_pages_of_a_session_are_shown_and_not_cached() -> None:
 
 
 def test_every_form_that_posts_carries_the_mark() -> None:
-    """A form without the token would not work, or worse."""
+    """A form without the token would not work, or would be insecure."""
     console = signed_in()
     console.post("/console/undo", action="1")
     for method, path in routes(console):
@@ -81,7 +81,7 @@ def test_every_form_that_posts_carries_the_mark() -> None:
 
 @pytest.mark.parametrize("mark", ["", "x", "0" * 64, "é" * 64])
 def test_a_post_without_its_token_does_nothing(mark: str) -> None:
-    """This holds for every route that accepts POST."""
+    """This is true for every route that accepts POST."""
     console = signed_in()
     for method, path in routes(console):
         if method == "POST":
@@ -189,7 +189,7 @@ def test_right_tokens_are_not_counted() -> None:
 
 
 def test_guessing_is_slowed_for_all_addresses_together() -> None:
-    """An attacker with many addresses does not get that many more guesses."""
+    """An attacker with many addresses does not get many more guesses."""
     console = Console()
     guessers = [console.another(f"192.0.2.{number}") for number in range(15)]
     statuses = [console.sign_in(guesser, "wrong").status_code for guesser in guessers for _ in range(10)]
@@ -198,7 +198,7 @@ def test_guessing_is_slowed_for_all_addresses_together() -> None:
 
 
 def test_a_session_ends_by_time() -> None:
-    """After twelve hours of wall time; a session from far in the future is invalid."""
+    """It ends after twelve hours of wall time; a session from far in the future is invalid."""
     console = signed_in()
     console.wall_s += SESSION_S - 1
     assert console.client.get(HOME_URL).status_code == 200
@@ -358,7 +358,7 @@ def test_the_console_asks_for_its_own_token_in_every_mode(access: str) -> None:
 
 
 def test_without_a_console_there_is_nothing_there() -> None:
-    """A server without a console has no such pages."""
+    """A server without a console has none of these pages."""
     client = TestClient(create_app(SmallSearch(), UNLIMITED, Branding()), follow_redirects=False)
     for path in ("/console", HOME_URL, "/console/signin"):
         assert client.get(path).status_code == 404

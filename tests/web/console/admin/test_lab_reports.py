@@ -1,4 +1,4 @@
-"""The console's lab pages with real files: valid reports and hostile ones."""
+"""The console's lab pages with real files: valid and hostile reports."""
 
 import csv
 import io
@@ -122,7 +122,7 @@ def test_a_report_has_question_command_plots_and_tables(console: Console) -> Non
 
 
 def test_tables_sort_by_their_numbers_and_each_for_itself(console: Console) -> None:
-    """12 000 is more than 5 000 and 900, whatever the first digit; cells without a number come last."""
+    """12,000 is more than 5,000 and 900, whatever the first digit; cells without a number come last."""
 
     def policies(query: str) -> list[list[str]]:
         page = console.client.get(f"/console/lab/refresh?{query}").text
@@ -216,7 +216,7 @@ def test_any_text_is_an_amount_or_none(text: str) -> None:
 
 @given(st.floats(-1e9, 1e9), st.sampled_from(["", "\u2009%", "\u2009d"]))
 def test_an_amount_is_read_as_it_was_written(value: float, unit: str) -> None:
-    """Whole numbers with thin spaces between thousands, with or without a unit."""
+    """This includes whole numbers with thin spaces between thousands, with or without a unit."""
     written = f"{round(value):,}".replace(",", "\u2009")
     found = parse_amount(f"{written}{unit}")
     assert found is not None

@@ -1,4 +1,4 @@
-"""The console's Sponsored page, and the API for advertisers, with a real folder and a coordinator."""
+"""The console's Sponsored page and the API for advertisers, with a real folder and a coordinator."""
 
 import csv
 import io
@@ -192,7 +192,7 @@ def test_hostile_text_is_escaped(tmp_path: Path) -> None:
 
 
 def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
-    """Two advertisers with an ad and a key each, an unrelated key, an operator key, and none."""
+    """Create two advertisers with an ad and a key each, an unrelated key, an operator key, and none."""
     made = {name: made_key(name) for name in ("annkey", "bobkey", "other")}
     boss, boss_key = made_key("boss", "search", "admin")
     market(folder, (ad("high", "2.00"), "9.00"))
@@ -318,7 +318,7 @@ def test_settings_that_a_command_omits_are_kept(tmp_path: Path) -> None:
     ],
 )
 def test_commands_on_other_advertisers_ads_are_refused(tmp_path: Path, order: object, status: int) -> None:
-    """The error is in words, and nothing changes; the same for anyone without such a key."""
+    """The error is readable, and nothing changes; the same is true for anyone without such a key."""
     _, desk, asked = keyed(tmp_path)
     before = desk.list_campaigns(), desk.list_ads()
     answer = asked["annkey"].post(ORDERS, json=order)
@@ -330,7 +330,7 @@ def test_commands_on_other_advertisers_ads_are_refused(tmp_path: Path, order: ob
 
 
 def test_orders_are_checked(tmp_path: Path) -> None:
-    """What the market refuses is refused here."""
+    """Whatever the market refuses is refused here."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     _, desk = console_over(tmp_path)
     with pytest.raises(UsageError):
@@ -339,7 +339,7 @@ def test_orders_are_checked(tmp_path: Path) -> None:
 
 
 def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
-    """For the operator in the console and for an advertiser in the API, who sees no ads of others."""
+    """The operator sees it in the console, and an advertiser in the API, without the ads of others."""
     console, _, clients = keyed(tmp_path)
     ordered(tmp_path, SaveAd(ad("high", "0.04", "blue hats")), SaveAd(ad("high", "0.30", "green tea")))
     ordered(tmp_path, ReviewAd(2, "approved"), ReviewAd(3, "approved"), PauseCampaign("bobs", paused=True))
@@ -360,7 +360,7 @@ def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_each_reason_has_a_text(tmp_path: Path) -> None:
-    """Covers a negative phrase, a spent budget, the advertiser's budget, and better ads, with what would help."""
+    """This includes a negative phrase, spent budgets and better ads, with what would help."""
     market(tmp_path, *((ad(name, bid), "0.10") for name, bid in (("a", "0.60"), ("b", "0.50"), ("c", "0.07"))))
     ordered(tmp_path, SaveAd(ad("a", "0.60", "blue hats")._replace(negatives=("free",))), ReviewAd(4, "approved"))
     clock = [NOW_S]
@@ -388,7 +388,7 @@ def test_each_reason_has_a_text(tmp_path: Path) -> None:
 
 
 def test_the_policy_is_set_on_the_page(tmp_path: Path) -> None:
-    """Every policy that may run live is offered, three by name and the others for research."""
+    """Every policy that may run live is offered: three by name, and the others for research."""
     market(tmp_path)
     console, _ = console_over(tmp_path)
     page = console.client.get("/console/sponsored").text

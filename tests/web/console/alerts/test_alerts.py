@@ -1,4 +1,4 @@
-"""The console's Watches page: watches are added, removed and tested with forms; messages and errors are shown."""
+"""The console's Alerts page: alerts are added, removed and tested with forms; messages and errors are shown."""
 
 from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
@@ -18,7 +18,7 @@ HARBOUR = AlertRow("harbour", "ab12", "news.example.org", "harbour OR port", "ht
 
 
 class SmallWatches:
-    """Watches in memory; hosts that start with "10." are private."""
+    """Alerts in memory; hosts that start with "10." are private."""
 
     def __init__(self, *watches: AlertRow, messages: tuple[SentMessage, ...] = ()) -> None:
         self.kept = [AlertLine(watch, 3, "whsec_00ff") for watch in watches]
@@ -26,7 +26,7 @@ class SmallWatches:
         self.tested: list[str] = []
 
     def list_alerts(self) -> list[AlertLine]:
-        """Return all."""
+        """Return all alerts."""
         return self.kept
 
     def list_messages(self, most: int) -> list[SentMessage]:
@@ -34,11 +34,11 @@ class SmallWatches:
         return self.sent[:most]
 
     def check_webhook(self, webhook: str) -> str:
-        """Reject private ones."""
+        """Reject private hosts."""
         return "10.0.0.1 is a private address, which is not allowed" if "//10." in webhook else ""
 
     def send_test(self, name: str) -> SentMessage:
-        """Record it."""
+        """Record the test."""
         if name not in [kept.watch.name for kept in self.kept]:
             raise UsageError(f'there is no watch "{name}"')
         self.tested.append(name)
@@ -46,7 +46,7 @@ class SmallWatches:
 
 
 def console_with(watches: SmallWatches) -> Console:
-    """A console with these watches and a signed-in operator."""
+    """Return a console with these alerts and a signed-in operator."""
     console = Console()
     console.operator = SmallOperator()
     parts = ConsoleServices(console.operator, SmallWatch(), SmallDesk(), lambda: console.wall_s, alerts=watches)
@@ -112,7 +112,7 @@ def test_a_watch_is_removed_and_tested() -> None:
 
 
 def test_messages_and_their_troubles_are_seen() -> None:
-    """Shows what is waiting, what failed and why; hostile text is escaped. The same as CSV."""
+    """It shows what is waiting, what failed and why; hostile text is escaped. The CSV file has the same."""
     base = Delivery("ab12-7", "ab12", 7, 7, NOW_S, None, 10, 500, f"{HOSTILE}; given up after 10 tries", NOW_S)
     messages = (
         SentMessage("harbour", base),

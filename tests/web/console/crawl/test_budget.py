@@ -95,7 +95,7 @@ tolds = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(tolds)
 def test_the_page_renders_for_any_spending(told: BudgetReport) -> None:
-    """This holds for any amounts and names; names are escaped."""
+    """This is true for any amounts and names; names are escaped."""
     _, page = shown(told)
     assert "<b>" not in page
 
@@ -133,7 +133,7 @@ def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
 
 
 def test_explain_shows_the_purpose_of_the_next_fetch() -> None:
-    """It shows the purpose, and the site's share of the budget; before any fetch there is none."""
+    """It shows the purpose and the site's share of the budget; before any fetch, there is none."""
     told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
     assert [fact.words for fact in describe_budget(told)] == ["a first fetch", "0 of 0 fetches today"]
     kinds = [next(describe_budget(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]

@@ -42,7 +42,7 @@ def fields(place: str, **more: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("place", GOOD)
 def test_allowed_secrets_are_accepted(place: str) -> None:
-    """For a new site and for an existing one."""
+    """This is true for a new site and for an existing one."""
     new, there = console(), console(Site(START))
     new.post("/console/sites/add", **fields(place, site=START))
     there.post("/console/sites/edit", **fields(place, start=START))
@@ -70,7 +70,7 @@ def test_disallowed_secrets_are_refused_next_to_their_field(place: str) -> None:
 
 
 def test_a_secret_typed_in_the_place_of_its_place_is_not_shown_again() -> None:
-    """Otherwise it would be in the page."""
+    """Otherwise, it would be in the page."""
     answer = console().post("/console/sites/add", **fields("Bearer hunter22", site=START))
     assert answer.status_code == 422
     assert "hunter22" not in answer.text

@@ -1,4 +1,4 @@
-"""The console on finding new pages: how soon, by which sources, and which polls were wasted."""
+"""The console's page on discovery: how soon new pages are found, by which sources, and wasted polls."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> No
 
 
 def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
-    """Covers no site, no source, and no page with a date; there are no empty charts."""
+    """This includes no site, no source, and no page with a date; there are no empty charts."""
     console = signed_in()
     watch = console.watch
     watch.discovery_now, watch.crawl_now = DiscoveryReport(), CrawlStatus(is_running=True)

@@ -96,7 +96,7 @@ def test_text_from_strangers_is_escaped() -> None:
 
 
 def test_problems_have_advice() -> None:
-    """Each has a sentence and what to do; if all is well, there is none."""
+    """Each problem has a sentence and advice; if all is well, nothing is shown."""
     assert find_warnings(CrawlStatus(is_running=True), "") == []
     crawl = CrawlStatus(
         in_trouble={f"host{number}": "503" for number in range(9)},
@@ -261,7 +261,7 @@ def test_tables_of_the_page_sort_and_filter_each_for_itself(console: Console) ->
 
 
 def test_live_numbers_are_sent_as_events(console: Console) -> None:
-    """The first comes at once, with all numbers of the page."""
+    """The first event is sent immediately, with all numbers of the page."""
     places = console.client.get("/console/queue").text
 
     async def first() -> str:
@@ -289,7 +289,7 @@ some_rows = st.lists(st.tuples(st.text(max_size=5), st.none() | st.floats()), ma
 
 
 def build_request(query: str) -> Request:
-    """A request for the table's page."""
+    """Return a request for the table's page."""
     return Request(
         {"type": "http", "path": "/console/x", "query_string": query.encode("utf-8", "replace"), "headers": []}
     )

@@ -80,7 +80,7 @@ def test_the_page_shows_freshness_forecasts_and_due_pages() -> None:
 
 
 def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
-    """Covers no site, no estimate, and no page fetched twice; there are no empty charts."""
+    """This includes no site, no estimate, and no page fetched twice; there are no empty charts."""
     console = signed_in()
     watch = console.watch
     watch.refresh_now, watch.crawl_now = RefreshStatus(), CrawlStatus(is_running=True)
@@ -152,7 +152,7 @@ def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: 
 
 
 def test_every_measurement_is_in_exactly_one_period() -> None:
-    """Everything measured is in exactly one of them."""
+    """All measurements are in exactly one of the periods."""
     amounts = [(float(at_s), 1.0) for at_s in range(1, 3601)]
     assert sum(amount for _, amount in sum_by_bin(amounts, 0.0, 3600.0, 300.0)) == len(amounts)
 
@@ -256,7 +256,7 @@ def test_unknown_values_are_shown_as_unknown(changed: dict[str, object], words: 
 
 
 def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
-    """A policy that provides little leaves out the rest."""
+    """A policy that provides few facts leaves out the rest."""
     assert list(describe_refresh(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
     assert [fact.name for fact in describe_refresh(silent)] == ["Last fetch"]

@@ -19,7 +19,7 @@ HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>"
 
 
 def test_a_site_is_previewed_and_then_added() -> None:
-    """A field, then a preview, then the command; the robots.txt fetched for the preview is passed on."""
+    """A field leads to a preview, and the preview to the command, which includes the fetched robots.txt."""
     console = signed_in()
     assert 'action="/console/sites/preview"' in console.client.get("/console/sites/add").text
     seen = console.post("/console/sites/preview", site="example.org/docs/")
@@ -78,7 +78,7 @@ def test_an_invalid_site_is_requested_again(text: str) -> None:
 
 
 def test_robots_are_ignored_only_where_the_site_is_confirmed_as_ones_own() -> None:
-    """The confirmation is never filled in, and only its exact words count."""
+    """The confirmation is never prefilled, and only its exact words count."""
     console = signed_in(Desk(DOCS))
     assert f'value="{OWNERSHIP_PHRASE}"' not in console.client.get("/console/sites/edit?site=" + DOCS.start).text
     assert (
@@ -157,7 +157,7 @@ def test_a_refused_command_keeps_the_form() -> None:
 
 
 def test_the_list_sorts_filters_and_can_be_taken_away() -> None:
-    """By links, and as CSV with the filtered rows."""
+    """This works with links; the CSV file has the filtered rows."""
     desk = Desk(*(Site(f"https://site{number}.example/") for number in range(120)))
     console = signed_in(desk)
     assert "50 of 120" in console.client.get("/console/sites").text
@@ -178,7 +178,7 @@ def test_links_change_nothing() -> None:
 
 
 class TroubledDesk(Desk):
-    """Its one site has had an error."""
+    """A service whose only site has had an error."""
 
     mishap: FetchFailure | None = None
 

@@ -9,7 +9,7 @@ from vedette.web.console.ports.sites import UnlistedHost
 
 
 def test_hosts_that_pages_link_to_are_offered_and_can_be_dismissed() -> None:
-    """Adding leads to the form with the host in it; dismissing is an order."""
+    """Adding a host leads to a form that contains it; dismissing it is a command."""
     desk = Desk()
     desk.hosts = [UnlistedHost("other.example", 7, 2, NOW_S - 60, "https://docs.example.org/links")]
     console = signed_in(desk)

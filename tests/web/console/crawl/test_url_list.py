@@ -19,7 +19,7 @@ EVIL = 'https://docs.example.org/"><script>alert(1)</script>'
 
 
 def row(id_: int, url: str = "", status: int | None = 200, why: str = "") -> ListedUrl:
-    """A URL with this number."""
+    """Return a URL with this number."""
     fetched_s = NOW_S - 60 if status else None
     return ListedUrl(
         id_, url or f"{START}{id_}", status, "A title", fetched_s, NOW_S + 600, why, NOW_S if why else None
@@ -36,7 +36,7 @@ def desk() -> SmallDesk:
 
 @pytest.fixture
 def console(desk: SmallDesk) -> Console:
-    """Signed in."""
+    """A console with a signed-in operator."""
     return signed_in(desk)
 
 
@@ -46,14 +46,14 @@ def links(page: str) -> list[str]:
 
 
 def test_counts_of_sites_lead_to_their_rows(console: Console, desk: SmallDesk) -> None:
-    """Pages kept to pages kept, known URLs to all."""
+    """The number of pages leads to the pages, and the number of known URLs to all URLs."""
     kept, known = links(console.client.get("/console/sites").text)
     assert all(console.client.get(each).status_code == 200 for each in (kept, known))
     assert desk.asked == [UrlFilter(Site(START), "kept"), UrlFilter(Site(START))]
 
 
 def test_counts_of_errors_lead_to_their_rows(console: Console, desk: SmallDesk) -> None:
-    """Each to those of its own reason."""
+    """Each count leads to the URLs with its reason."""
     refused, failed = "disallowed by robots.txt", "too slow"
     console.watch.crawl_now = CrawlStatus(statuses={"200": 9, "404": 44}, failures={failed: 2}, refusals={refused: 3})
     for each in links(console.client.get("/console/queue").text):
@@ -66,7 +66,7 @@ def test_counts_of_errors_lead_to_their_rows(console: Console, desk: SmallDesk) 
 
 
 def test_pages_follow_one_another_to_the_end(console: Console) -> None:
-    """Every row is shown once, with a way to all that is known of it."""
+    """Every row is shown once, with a link to everything known about it."""
     seen: list[str] = []
     address = "/console/pages"
     while address:
@@ -78,7 +78,7 @@ def test_pages_follow_one_another_to_the_end(console: Console) -> None:
 
 
 def test_urls_from_strangers_are_escaped(console: Console) -> None:
-    """In the page and in the file."""
+    """They are escaped in the page and in the file."""
     assert "<script>alert" not in console.client.get("/console/pages").text
     rows = list(csv.reader(io.StringIO(console.client.get("/console/pages?csv=1").text)))
     assert len(rows) == 121
@@ -90,7 +90,7 @@ def test_urls_from_strangers_are_escaped(console: Console) -> None:
     ["what=bogus", "after=-1", "after=x", f"after={'9' * 40}", "why=404", "part=%00", f"part={'x' * 9000}", "csv=2"],
 )
 def test_an_odd_address_is_answered(console: Console, query: str) -> None:
-    """What it says wrongly is as if it were not there."""
+    """Invalid parameters are ignored."""
     assert console.client.get(f"/console/pages?{query}").status_code == 200
 
 
@@ -100,7 +100,7 @@ def test_a_removed_site_is_reported(console: Console) -> None:
 
 
 def test_an_empty_list_has_a_text() -> None:
-    """Before the first page."""
+    """This is the state before the first page."""
     assert "No matching URLs" in signed_in().client.get("/console/pages").text
 
 

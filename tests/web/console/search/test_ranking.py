@@ -1,4 +1,4 @@
-"""The console's Ranking page: its texts, its certainty, and an active guard."""
+"""The console's Ranking page: its texts, intervals, and an active guard."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_trials_results_and_groups_are_shown(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def order(name: str, readers: int, low: float, high: float, said: str = "") -> OrderEstimate:
-    """An order whose estimates are all the same."""
+    """Return an order whose estimates are all the same."""
     found = Estimate((low + high) / 2, low, high, float(readers), said)
     return OrderEstimate(name, readers, 5000, found, found, found)
 
@@ -129,7 +129,7 @@ def test_the_page_exists_without_learned_ranking() -> None:
 
 
 def test_learning_is_switched_here() -> None:
-    """Off, on, and as configured; each is a command, and the page shows the status."""
+    """It can be off, on or as configured; each is a command, and the page shows the status."""
     console = signed_in()
     assert "Turn learning off" in console.client.get("/console/ranking").text
     console.post("/console/ranking/set", learn="off")
@@ -178,7 +178,7 @@ def test_verdicts_are_no_surer_than_the_numbers() -> None:
 
 
 def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As CSV, sorted and filtered as requested."""
+    """The CSV file is sorted and filtered as requested."""
     text = page(monkeypatch, TOLD, "?csv=promoted&promoted-filter=poor")
     assert BAD.url in text
     assert GOOD.url not in text

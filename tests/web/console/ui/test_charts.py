@@ -28,7 +28,7 @@ words = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_character
 
 
 def line(points: list[tuple[float, float]], unit: str = "n", title: str = "Pages") -> LineChart:
-    """A line over the last day."""
+    """Return a line over the last day."""
     return LineChart(
         "pages", title, "pages kept", unit, points, NOW_S - DAY_S, NOW_S, "/console/series.csv?name=a&over=day"
     )
@@ -71,7 +71,7 @@ def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit
 
 @given(values=st.lists(st.floats(0, 1e17), min_size=1), unit=st.sampled_from(UNITS))
 def test_an_axis_holds_all_its_values(values: list[float], unit: str) -> None:
-    """The end is above all values (a share ends at 1), but not so far that they are lost at the bottom."""
+    """Its end is above all values (a share ends at 1), but not so far that they are hard to see."""
     top = round_axis_top(values, unit)
     assert 0 < top < math.inf
     if unit != "share":
