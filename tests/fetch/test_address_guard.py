@@ -1,4 +1,4 @@
-"""Which addresses are public, by the IANA registries and for every notation of an address."""
+"""Which addresses are public, according to the IANA registries, in every notation."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
@@ -65,7 +65,7 @@ some_private_4 = st.sampled_from(PRIVATE_4).flatmap(lambda network: st.ip_addres
 
 
 def forms(inner: IPv4Address) -> list[IPv6Address]:
-    """The IPv6 addresses that embed an IPv4 address."""
+    """Return the IPv6 addresses that embed an IPv4 address."""
     number = int(inner)
     low = ("::ffff:0:0", "::", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
     lows = [IPv6Address(int(IPv6Address(prefix)) | number) for prefix in low]

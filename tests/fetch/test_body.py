@@ -20,13 +20,13 @@ NOISE = b"".join(zlib.crc32(bytes([n % 256, n // 256])).to_bytes(4) for n in ran
 
 
 def bare_deflate(body: bytes) -> bytes:
-    """Deflate without the zlib wrapper, as some servers understand the word."""
+    """Compress with deflate without the zlib wrapper, as some servers do."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(body) + packer.flush()
 
 
 def streamed_zstd(body: bytes) -> bytes:
-    """Zstandard as a server writes it that does not know how much will come: no size in the frame's head."""
+    """Compress with Zstandard like a server that does not know the size in advance, so the frame has none."""
     packer = zstandard.ZstdCompressor(write_checksum=True).compressobj()
     return packer.compress(body) + packer.flush()
 
@@ -243,6 +243,6 @@ def test_a_swarm_of_empty_members(kind: str) -> None:
 
 
 def test_a_swarm_of_empty_blocks() -> None:
-    """The same for a zstd frame of empty blocks."""
+    """The same is true for a zstd frame of empty blocks."""
     head = streamed_zstd(b"text")[:6]
     assert decode(head + bytes(10 * MIB), "zstd", MIB) is Failure.RESET

@@ -40,7 +40,7 @@ def test_what_people_type(text: str, detour: ConnectOverride) -> None:
     ],
 )
 def test_what_cannot_be_meant(text: str) -> None:
-    """A rule that could never match is rejected, quoting what was typed."""
+    """A rule that could never match is rejected, quoting the input."""
     with pytest.raises(UsageError) as caught:
         parse_override(text)
     assert text in str(caught.value)

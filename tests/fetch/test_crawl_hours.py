@@ -42,7 +42,7 @@ def test_what_is_no_span_is_told(hours: str) -> None:
     st.integers(0, 4_000_000_000),
 )
 def test_what_opens_is_open(spans: list[tuple[int, int, int, int]], now_s: int) -> None:
-    """The result is never in the past, less than a day ahead, and itself within the hours."""
+    """The result is never in the past, less than a day ahead, and within the hours."""
     hours = parse_hours(",".join(f"{a:02}:{b:02}-{c:02}:{d:02}" for a, b, c, d in spans))
     open_s = find_next_open_s(hours, now_s)
     assert now_s <= open_s < now_s + DAY_S

@@ -1,4 +1,4 @@
-"""Secrets reach their own site, and no one else; no mistake shows them."""
+"""Secrets are only sent to their own site, and no error message shows them."""
 
 import os
 from base64 import b64decode
@@ -19,7 +19,7 @@ WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, 
 
 
 def complaint(text: str) -> str:
-    """The error about an invalid secrets text; one line, without the secret."""
+    """Return the error about an invalid secrets text: one line, without the secret."""
     with pytest.raises(ConfigError) as caught:
         parse_secrets(text)
     assert str(caught.value).isprintable()
@@ -62,7 +62,7 @@ def test_basic_is_user_and_password(user: str, password: str) -> None:
     ],
 )
 def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
-    """The error names the line or the header, without repeating its content."""
+    """The error gives the line or the header, without repeating its content."""
     assert wrong in complaint(text)
 
 
@@ -117,7 +117,7 @@ def test_no_place_no_secrets() -> None:
 
 
 def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text of the variable is used; an unset variable is named in the error."""
+    """The value of the variable is used; the error names an unset variable."""
     monkeypatch.setenv("WIKI_KEY", f"X-Key: {HORSE}")
     assert read_secrets("env:WIKI_KEY") == KEY
     monkeypatch.delenv("WIKI_KEY")

@@ -1,4 +1,4 @@
-"""Delays between requests: never shorter than any rule says, and longer when a server is in trouble."""
+"""Delays between requests: never shorter than any rule requires, and longer if a server is in trouble."""
 
 from itertools import pairwise
 
@@ -26,19 +26,19 @@ def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> FetchR
 
 
 def silence(failure: Failure = Failure.TIMEOUT) -> NoResponse:
-    """A request without a response."""
+    """Return a request without a response."""
     return NoResponse("http://a.test/", "page", failure, "", NOW_S - 5, NOW_S)
 
 
 def rest(
     outcome: FetchOutcome, strain: FailureStreak = NO_FAILURES, delay_s: float = 1.0, crawl_delay_s: float | None = None
 ) -> HostDelay:
-    """The rest after an outcome, with everyday settings."""
+    """Return the delay after an outcome, with common settings."""
     return compute_delay(outcome, strain, delay_s=delay_s, crawl_delay_s=crawl_delay_s, address_delay_s=0.25)
 
 
 def waits(outcome: FetchOutcome, times: int) -> list[float]:
-    """The rests of a host that has the same trouble again and again."""
+    """Return the delays of a host that has the same trouble again and again."""
     found: list[float] = []
     strain = NO_FAILURES
     for _ in range(times):
@@ -63,7 +63,7 @@ def test_the_longer_delay_holds(delay_s: float, crawl_delay_s: float | None, gap
 
 @pytest.mark.parametrize("outcome", [answer(429), answer(503), *map(silence, TROUBLE)])
 def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: FetchOutcome) -> None:
-    """Each consecutive failure waits longer, up to a maximum; no number of failures overflows."""
+    """After each consecutive failure, the delay is longer, up to a maximum; no number of failures overflows."""
     found = waits(outcome, 2_000)
     growing = found[: found.index(found[-1]) + 1]
     assert all(later == 2 * earlier for earlier, later in pairwise(growing[:-1]))
@@ -129,10 +129,10 @@ def test_a_slow_server_rests_longer_where_the_operator_wants_it() -> None:
 
 
 def test_in_fast_time_latency_is_that_of_our_clock() -> None:
-    """Five seconds of a world that runs ten times as fast count as half a second of response time."""
+    """Five seconds in a world that runs ten times as fast count as half a second of response time."""
     assert slow_rest(answer(200), 3.0, speed=10.0) == 1.5
 
 
 def test_trouble_has_its_own_rest_however_slow_it_was() -> None:
-    """Back-off is long enough: the duration of a time-out isn't multiplied."""
+    """The back-off is long enough: the duration of a timeout isn't multiplied."""
     assert slow_rest(silence(), 100.0) == slow_rest(silence(), 0.0)

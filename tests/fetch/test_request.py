@@ -26,7 +26,7 @@ def test_who_asks(contact: str, agent: str) -> None:
 
 
 def test_the_product_is_what_robots_txt_may_name() -> None:
-    """The name before the slash is the product token for robots.txt rules, in the characters that RFC 9309 allows."""
+    """The name before the slash is the product token for robots.txt rules, with the characters allowed by RFC 9309."""
     assert build_user_agent("1.2", "").partition("/")[0] == PRODUCT
     assert PRODUCT.replace("-", "").replace("_", "").isalpha()
 
@@ -59,7 +59,7 @@ def test_a_robots_txt_is_wanted_plain() -> None:
 
 
 def test_each_purpose_asks_for_its_kind() -> None:
-    """Pages are requested as HTML, robots.txt as plain text; other types are accepted, too."""
+    """Pages are requested as HTML, robots.txt as plain text; other types are accepted as well."""
     accepts = [dict(build_headers(purpose, "me/1"))["accept"] for purpose in ("page", "robots")]
     assert [accept.partition(",")[0] for accept in accepts] == ["text/html", "text/plain"]
     assert all("*/*" in accept for accept in accepts)

@@ -1,4 +1,4 @@
-"""The smallest possible forest, grown in a few lines: for tests that need trees and not a library."""
+"""The smallest possible forest, for tests that need trees but not a library."""
 
 import numpy as np
 
@@ -7,7 +7,10 @@ from vedette.policy import Floats
 
 
 def stump(rows: Floats, targets: Floats, seed: int) -> Forest:
-    """One cut, at the middle of the column that goes most with the targets; the seed makes no difference."""
+    """Return one cut, at the middle of the column that correlates most with the targets.
+
+    The seed makes no difference.
+    """
     del seed
     centred = rows - rows.mean(axis=0)
     with_targets = np.abs(centred.T @ (targets - targets.mean())) / np.maximum(np.sqrt((centred**2).sum(axis=0)), 1e-9)

@@ -1,4 +1,4 @@
-"""The frontier's guarantees, one by one; ``properties/test_frontier_properties`` checks all of them against a model."""
+"""The frontier's guarantees, one by one; ``properties/test_frontier_properties`` compares all of them with a model."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ PLACE, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
 
 def opened(*hosts: str, address: str = PLACE, ready_s: float = 0.0) -> Frontier[str]:
-    """A frontier with these hosts at one address."""
+    """Return a frontier with these hosts at one address."""
     frontier = Frontier[str]()
     for host in hosts:
         frontier.open_host(host, address, ready_s)
@@ -18,7 +18,7 @@ def opened(*hosts: str, address: str = PLACE, ready_s: float = 0.0) -> Frontier[
 
 
 def taken_from(frontier: Frontier[str], now_s: float) -> str | None:
-    """The taken item, without its host."""
+    """Return the taken item, without its host."""
     taken = frontier.take(now_s)
     return taken.item if taken else None
 
@@ -84,7 +84,7 @@ def test_a_host_that_joins_the_line_late_is_served_late() -> None:
 
 
 def test_a_dropped_thing_costs_its_host_no_time() -> None:
-    """Nothing was requested, so the next item may be taken at once, and the dropped one never returns."""
+    """Nothing was requested, so the next item may be taken immediately, and the dropped one never returns."""
     frontier = opened("a")
     frontier.add("a", "unwanted", 2.0)
     frontier.add("a", "wanted", 1.0)
@@ -199,9 +199,9 @@ def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> N
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 1.0, 7.0, 1e9]), min_size=1, max_size=12), st.integers(1, 3))
 def test_no_ready_host_starves(worths: list[float], addresses: int) -> None:
-    """However much the others are worth and however often they are refilled, each has its turn within four rounds.
+    """However much the others are worth, and however often they are refilled, each host gets its turn in four rounds.
 
-    One connection, and no one has to rest: so all are ready all the time, or wait only for their address.
+    There is one connection and no delay, so all hosts are always ready, or only wait for their address.
     """
     frontier = Frontier[int]()
     for host, worth in enumerate(worths):
@@ -219,7 +219,7 @@ def test_no_ready_host_starves(worths: list[float], addresses: int) -> None:
 
 
 def test_misuse_is_told_at_once() -> None:
-    """Completing an item that wasn't taken, or opening a host twice, raises, because it would lose items silently."""
+    """Completing an item that wasn't taken, or opening a host twice, raises an error, because items would be lost."""
     frontier = opened("a")
     with pytest.raises(AssertionError, match="nothing out"):
         frontier.complete("a", 0.0, 0.0)

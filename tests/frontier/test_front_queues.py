@@ -1,4 +1,4 @@
-"""From worth to front queue: better worth is never in a worse queue, and no policy uses the operator's own."""
+"""From worth to front queue: higher worth is never in a later queue, and no policy uses the operator's own queue."""
 
 from typing import get_args
 
@@ -39,7 +39,7 @@ def test_there_are_as_many_queues_as_are_kept() -> None:
 
 
 def fronts_by(name: OrderName, *, depths: list[int], inlinks: list[int]) -> list[int]:
-    """The front queues that an order gives."""
+    """Return the front queues that an order gives."""
     ordering = ORDER_POLICIES[name]
     batch = UnseenUrls(np.array(depths), np.arange(len(depths)), np.array(inlinks))
     worth = ordering.policy.worth(ordering.policy.start(None), batch, 0.0, rng_for(1, "test"))
@@ -47,14 +47,14 @@ def fronts_by(name: OrderName, *, depths: list[int], inlinks: list[int]) -> list
 
 
 def test_breadth_has_a_queue_for_each_depth_while_they_last() -> None:
-    """Each additional link from the start is one queue further back, down to the last."""
+    """Each additional link from the start is one queue later, up to the last one."""
     fronts = fronts_by("breadth", depths=list(range(12)), inlinks=[1] * 12)
     assert fronts[: FRONT_QUEUES - 1] == list(range(REQUESTED_QUEUE + 1, FRONT_QUEUES))
     assert set(fronts[FRONT_QUEUES - 1 :]) == {FRONT_QUEUES - 1}
 
 
 def test_inlinks_has_a_queue_for_each_doubling() -> None:
-    """Twice as many in-links is one queue better, up to the best; depth changes no queue."""
+    """Twice as many in-links are one queue better, up to the best one; depth has no effect."""
     fronts = fronts_by("inlinks", depths=[9] * 8, inlinks=[2**power for power in range(8)])
     assert fronts[:7] == list(range(FRONT_QUEUES - 1, REQUESTED_QUEUE, -1))
     assert fronts[7] == REQUESTED_QUEUE + 1

@@ -27,7 +27,7 @@ def crawl(traps: TrapDetector, urls: Iterable[str], brought: Callable[[str], Fet
 
 
 def started(budget: TrapBudget | None = None, pages: int = 30) -> TrapDetector:
-    """A host with a home page and some rich pages."""
+    """Return a host with a home page and some rich pages."""
     traps = TrapDetector(budget)
     traps.add_url(HOME, None)
     traps.on_result(traps.on_request(HOME), THIN)
@@ -71,7 +71,7 @@ def test_copies_are_bounded_over_all_paths() -> None:
 
 
 def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
-    """Listings without text are fetched forever if each leads to an article."""
+    """Listings without text are always fetched if each leads to an article."""
     traps = started()
     for n in range(300):
         listing, article = f"http://a.test/archive/{n}", f"http://a.test/article/{n}"
@@ -123,7 +123,7 @@ def test_a_farm_of_hosts_is_bounded_and_costs_no_memory() -> None:
 
 
 def test_many_good_hosts_of_a_domain_are_welcome() -> None:
-    """A hosting domain with a hundred blogs of some pages each is crawled completely."""
+    """A hosting domain with a hundred blogs of a few pages each is crawled completely."""
     traps = started()
     urls = [f"http://blog{n}.hoster.test/{page}" for n in range(100) for page in range(6)]
     assert crawl(traps, urls, lambda _: RICH) == len(urls)
@@ -149,7 +149,7 @@ def test_accounts_survive_a_restart() -> None:
 
 
 def test_asking_changes_nothing() -> None:
-    """Asking for a verdict a thousand times leaves the account unchanged."""
+    """Requesting a verdict a thousand times leaves the account unchanged."""
     traps = started()
     before = json.dumps(traps.to_json("a.test"))
     for n in range(1000):

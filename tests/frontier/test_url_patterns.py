@@ -46,7 +46,7 @@ def test_pages_of_two_kinds_do_not(one: str, other: str) -> None:
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
-    """Whatever follows the host, the pattern is short, starts with a slash and is stable under folding."""
+    """Whatever follows the host, the pattern is short, starts with a slash, and does not change when folded again."""
     pattern = url_to_pattern(f"{HOST}/{path}?{query}")
     assert pattern.startswith("/")
     assert len(pattern) < 500
@@ -64,7 +64,7 @@ def test_shapes_are_judged_at_any_length(unit: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a/b/a/b/a/b", "/x/x/x", "/x/a/x/b/x/c/x/d/x", "/p?" + "&a=1" * 60])
 def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
-    """Cyclic or repeated folders and dozens of parameters are never requested, with a reason."""
+    """URLs with cyclic or repeated folders, or dozens of parameters, are never requested, and a reason is given."""
     assert check_shape(HOST + path)
 
 

@@ -1,4 +1,4 @@
-"""A data folder with every kind of file in it, and its use by each process that opens them."""
+"""A data folder with every kind of file, and its use by each process that opens these files."""
 
 import json
 from contextlib import closing
@@ -121,7 +121,7 @@ def send_request(folder: Path) -> None:
 
 
 def use(folder: Path) -> int:
-    """Use every file as the processes do that open it, and return the number of pages found."""
+    """Use every file like the processes that open it, and return the number of pages found."""
     clock = start_clock(LATER_S, 1.0)
     with lock_folder(folder):
         state = open_state(folder, "test", LATER_S)
@@ -149,7 +149,7 @@ def _run_services(folder: Path) -> None:
 
 
 def _read_small_files(folder: Path) -> None:
-    """Read the files without which everything works."""
+    """Read the optional files."""
     read_status(folder)
     read_failing(folder)
     read_session_start(folder, SESSION, "token")

@@ -1,9 +1,9 @@
 """A coordinator and a fetcher with scripted DNS: ``python -m tests.hostile.guard_child``.
 
-The coordinator uses scripted lookups: for each name one list of addresses after the other, and then the last one
-forever. It has no overrides, so it judges those addresses as on the open network. The fetcher has overrides: requests
-that the coordinator allows to a public address end at a server on loopback. Without an override it connects to the
-address that the coordinator chose.
+The coordinator uses scripted lookups: for each name, one list of addresses after the other, then always the last one.
+It has no overrides, so it checks those addresses as on the open network. The fetcher has overrides: requests that the
+coordinator allows to a public address are sent to a server on loopback. Without an override, it connects to the address
+that the coordinator chose.
 """
 
 import json
@@ -55,7 +55,7 @@ class Script:
 
 
 class Scripted(Resolver):
-    """A resolver with scripted answers; address literals resolve to themselves, as always."""
+    """A resolver with scripted answers; address literals resolve to themselves."""
 
     def __init__(self, names: dict[str, list[list[str]]]) -> None:
         super().__init__()

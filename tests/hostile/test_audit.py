@@ -1,4 +1,4 @@
-"""The soak's auditor: it shares no code with what it audits, finds a sound folder sound, and notices what is wrong."""
+"""The soak's auditor: it shares no code with what it audits, accepts an intact folder, and finds damage."""
 
 import ast
 import shutil
@@ -69,7 +69,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 def test_it_shares_no_code_with_what_it_audits() -> None:
-    """Only the standard library is imported."""
+    """It only imports the standard library."""
     source = Path(auditor.__file__).read_text(encoding="utf-8")
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in nodes}
@@ -77,7 +77,7 @@ def test_it_shares_no_code_with_what_it_audits() -> None:
 
 
 def test_it_detects_each_kind_of_damage(sound: Path, tmp_path: Path) -> None:
-    """A sound folder has three pages and nothing wrong; each damage is named."""
+    """An intact folder has three pages and no problems; each kind of damage is reported."""
     counts, wrong = audit(sound)
     assert (counts["pages"], counts["records"], wrong) == (3, 3, [])
     missed = []

@@ -221,7 +221,7 @@ def test_asking_for_the_head_of_a_stream_holds_none_open(console: Console) -> No
 
 
 def test_forms_of_many_fields_are_read(console: Console) -> None:
-    """Up to the limit; unknown fields are ignored."""
+    """This is true up to the limit; unknown fields are ignored."""
     mark = f"csrf={console.mark()}&".encode()
     for fields in (b"a&" * 32_000, b"&" * 65_000, b"&".join(b"%x=" % number for number in range(9_000))):
         answer = console.client.post("/console/undo", content=mark + fields, headers={**OURS, **FORM})
@@ -252,7 +252,7 @@ def operator() -> SmallOperator:
 
 @pytest.fixture(scope="module")
 def ask(operator: SmallOperator) -> Iterator[Ask]:
-    """An open server with a console and one operator key."""
+    """Return an open server with a console and one operator key."""
     parts = ConsoleServices(operator, SmallWatch(), SmallDesk())
     with served(Serve(rate=Rate(0, 1.0)), lambda: (ADMIN_KEY,), console=parts) as (ask, _):
         yield ask
@@ -263,7 +263,7 @@ def ask(operator: SmallOperator) -> Iterator[Ask]:
 def test_another_authorization_makes_no_order_of_a_cookie(
     ask: Ask, operator: SmallOperator, authorization: str, place: str
 ) -> None:
-    """A browser adds proxy credentials to everything; a key only counts where it was sent on purpose."""
+    """Browsers add proxy credentials to everything; a key only counts if it was sent on purpose."""
     headers = {"authorization": authorization} | ({"cookie": f"vedette_key={ADMIN}"} if place == "cookie" else {})
     query = f"?key={ADMIN}" if place == "address" else ""
     before = len(operator.orders)

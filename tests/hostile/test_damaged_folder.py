@@ -1,6 +1,6 @@
-"""Damage to any file of a data folder is repaired, or rejected with one sentence: no traceback, no loop.
+"""Damage to any file of a data folder is repaired, or rejected with one sentence: no traceback, no endless loop.
 
-There are twenty kinds of damage for every file. `make test` tries a sample, `make prove` all of them.
+There are twenty kinds of damage for every file. ``make test`` tries a sample, ``make prove`` all of them.
 """
 
 import hashlib
@@ -119,7 +119,10 @@ def test_a_damaged_file_is_repaired_or_refused(
 
 
 def test_an_index_that_is_damaged_while_it_runs_is_replaced(sound: Path, tmp_path: Path) -> None:
-    """A reader that hits the damage reports it and finds nothing; the indexer then rebuilds, and all is found."""
+    """A reader that finds the damage reports it and finds nothing.
+
+    The indexer then rebuilds, and all pages are found.
+    """
     folder = tmp_path / "data"
     shutil.copytree(sound, folder)
     clock = start_clock(NOW_S + 1e6, 1.0)
@@ -148,7 +151,7 @@ def test_an_index_that_is_damaged_while_it_runs_is_replaced(sound: Path, tmp_pat
 
 
 def test_repeated_failing_repairs_end_with_an_error(sound: Path, tmp_path: Path) -> None:
-    """If one replacement after the other is damaged immediately, the disk is at fault, and an error says so."""
+    """If one replacement after another is damaged immediately, an error says that the disk is probably faulty."""
     folder = tmp_path / "data"
     shutil.copytree(sound, folder)
     generations = Generations(folder)
@@ -176,7 +179,7 @@ def _current(generations: Generations) -> Path:
 def test_check_finds_and_repairs(
     sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], pattern: str, part: str
 ) -> None:
-    """A sound folder passes; damage is reported by part, repaired on request, and gone afterwards."""
+    """An intact folder passes; damage is reported by part, repaired on request, and gone afterwards."""
     folder = tmp_path / "data"
     shutil.copytree(sound, folder)
     assert check(folder) == 0

@@ -1,4 +1,4 @@
-"""A data folder, backup or storage from someone else: nothing outside of it is read, written, cut off or deleted."""
+"""A data folder, backup or storage from someone else: nothing outside of it is read, changed or deleted."""
 
 import gzip
 import sqlite3
@@ -28,7 +28,7 @@ FILE = "vedette-w0-00000.warc.gz"
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file next to the folders, which none of them may touch."""
+    """A file next to the folders that none of them may touch."""
     path = tmp_path / "victim"
     path.write_bytes(SECRET)
     return path
@@ -49,7 +49,7 @@ def use_folder(folder: Path) -> None:
 
 
 def back_up(folder: Path) -> None:
-    """Back a folder up beside it."""
+    """Back up a folder next to it."""
     create_backup(folder, folder.with_name("backup"), lambda *_: None)
 
 
@@ -85,7 +85,7 @@ def test_links_are_refused(theirs: Path, victim: Path, name: str) -> None:
 
 
 def test_the_archive_may_be_on_another_disk(theirs: Path, tmp_path: Path) -> None:
-    """The folder of the archive may be a link; links in it are refused all the same."""
+    """The archive's folder may be a link, but links in it are refused."""
     (theirs / "warc").rename(tmp_path / "disk")
     (theirs / "warc").symlink_to(tmp_path / "disk")
     use_folder(theirs)
@@ -95,7 +95,7 @@ def test_the_archive_may_be_on_another_disk(theirs: Path, tmp_path: Path) -> Non
 
 
 def test_a_restored_link_is_refused(theirs: Path, victim: Path) -> None:
-    """A backup with a link among its archive files is not followed after it was restored."""
+    """A link among a backup's archive files is not followed after a restore."""
     (theirs / "warc" / FILE.replace("w0", "w9")).symlink_to(victim)
     restored = theirs.with_name("restored")
     restore_backup(theirs, restored, lambda *_: None)
@@ -105,7 +105,7 @@ def test_a_restored_link_is_refused(theirs: Path, victim: Path) -> None:
 
 
 def test_a_bomb_in_the_archive_is_not_inflated(tmp_path: Path) -> None:
-    """A record of a thousand times its size is refused before it has filled the memory."""
+    """A record that expands a thousandfold is refused before it fills the memory."""
     member = gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n\r\n" + bytes(1 << 28))
     (tmp_path / FILE).write_bytes(member)
     with pytest.raises(StoreCorrupt, match="larger than 134217728 bytes"):
@@ -114,7 +114,7 @@ def test_a_bomb_in_the_archive_is_not_inflated(tmp_path: Path) -> None:
 
 @pytest.fixture
 def storage(tmp_path: Path) -> ObjectStorage:
-    """A storage with the copy of shard 3 at epoch 1."""
+    """A storage with a copy of shard 3 at epoch 1."""
     url = (tmp_path / "storage").as_uri()
     with opened(tmp_path / "shard") as state:
         create_exchange_tables(state.db)
@@ -146,7 +146,7 @@ def storage(tmp_path: Path) -> ObjectStorage:
 def test_a_forged_manifest_is_refused(
     storage: ObjectStorage, victim: Path, tmp_path: Path, field: str, value: object
 ) -> None:
-    """Whatever a manifest names, only archive files in the new folder are written, from this shard's objects."""
+    """Whatever a manifest lists, only archive files in the new folder are written, from this shard's objects."""
     key = "shard-0003/0000000001/manifest"
     manifest = msgspec.json.decode(storage.get(key) or b"")
     storage.put(key, value if isinstance(value, bytes) else msgspec.json.encode({**manifest, field: value}))
@@ -162,7 +162,7 @@ def test_a_forged_manifest_is_refused(
 
 
 def test_an_oversized_object_does_not_fill_the_disk(storage: ObjectStorage, tmp_path: Path) -> None:
-    """Of an archive object, no more is written than the manifest says."""
+    """No more of an archive object is written than the manifest says."""
     (key,) = (one.key for one in storage.list("") if "/archive/" in one.key)
     storage.put(key, b"first" + bytes(1 << 26))
     restore_copy(storage.url, 3, 1, tmp_path / "restored")
@@ -173,7 +173,7 @@ def test_an_oversized_object_does_not_fill_the_disk(storage: ObjectStorage, tmp_
 
 
 def test_foreign_objects_in_the_storage_stay(storage: ObjectStorage, tmp_path: Path) -> None:
-    """Objects of no epoch, or of a later one, are neither deleted nor in the way."""
+    """Objects without an epoch, or of a later one, are neither deleted nor a problem."""
     foreign = ["shard-0003/notes", "shard-0003/x/y", "shard-0003/-1/manifest", "shard-0003/0000000009/manifest"]
     for key in foreign:
         storage.put(key, b"x")

@@ -1,6 +1,6 @@
 """Every parser of untrusted input, given damaged documents: no exception, no hang, bounded results.
 
-``tests/fuzz`` says what must hold for each; ``tools/fuzz.py`` looks for inputs that break it.
+``tests/fuzz`` defines what must be true for each, and ``tools/fuzz.py`` looks for inputs that break it.
 """
 
 import gzip

@@ -63,13 +63,13 @@ def is_bounded(page: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("name", MONSTERS)
 def test_a_monster_is_read_within_bounds(told: Told, name: str) -> None:
-    """Time and memory are proportional to the size, nothing is raised, and the output is bounded."""
+    """Time and memory are proportional to the size, nothing raises an error, and the output is bounded."""
     assert is_bounded(told[name])
 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_one_too(told_of_large: Told, name: str) -> None:
-    """The same if size itself is the attack: deep nesting, links, attributes, references, one text."""
+    """The same is true if size itself is the attack: deep nesting, links, attributes, references, or one text."""
     assert is_bounded(told_of_large[name])
 
 

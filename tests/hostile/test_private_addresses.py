@@ -1,8 +1,8 @@
-"""No page leads the crawler into the operator's own network: not by link, redirect, sitemap, feed, base or name.
+"""No page leads the crawler into the operator's network: not by link, redirect, sitemap, feed, base or name.
 
 A real coordinator and fetcher crawl a start page with a public name that an override maps to loopback. Everything on it
-points to addresses that are in scope, but not allowed. A listener on the loopback addresses must see no connection; for
-the others, the state must contain the reason.
+points to addresses that are in scope, but not allowed. A listener on the loopback addresses must see no connections;
+for the others, the state must contain the reason.
 """
 
 import json
@@ -58,7 +58,7 @@ def robots_hosts(spellings: tuple[str, ...]) -> list[str]:
 
 
 class Door:
-    """The public server's responses in these spellings; ``port`` is that of the private listener."""
+    """The public server's responses for these notations; ``port`` is that of the private listener."""
 
     def __init__(self, port: int, spellings: tuple[str, ...], names: Iterable[str]) -> None:
         self._port = port
@@ -170,7 +170,7 @@ def test_allowed_private_addresses_are_requested(tmp_path: Path, inside: WireSer
 def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
     """A name that was public and then resolves to a private address is no longer requested after the next lookup.
 
-    Until then, requests go to the address that was checked, whatever the name resolves to in the meantime.
+    Until then, requests go to the address that was checked, whatever the name resolves to.
     """
 
     def next_page(question: Question) -> Said:

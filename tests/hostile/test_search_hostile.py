@@ -1,4 +1,4 @@
-"""The real server answers any request in time, and keeps answering.
+"""The real server responds to any request in time, and keeps running.
 
 The index is real and small: a crawl over loopback, served by ``vedette up``. All requests use one persistent
 connection; a socket timeout is a failure.
@@ -128,7 +128,7 @@ def test_any_query_is_answered(line: Line, query: str) -> None:
 @settings(max_examples=EXAMPLES // 5, suppress_health_check=list(HealthCheck))
 @given(QUERIES)
 def test_any_query_makes_a_page(line: Line, query: str) -> None:
-    """The same for the results page, and for suggestions."""
+    """The same is true for the results page, and for suggestions."""
     check(line, query)
 
 
@@ -234,6 +234,6 @@ def test_the_description_is_the_one_that_is_served(run: Up) -> None:
 
 
 def test_nothing_went_wrong_behind_the_answers(run: Up) -> None:
-    """After all these requests the same processes are running, and none of them reported an error."""
+    """After all these requests, the same processes are running, and none of them reported an error."""
     assert run.process.poll() is None
     assert run.messages() == ""

@@ -1,7 +1,7 @@
-"""Every trap and fault of the synthetic web, crawled by the real program: bounded in requests, memory, bytes and time.
+"""Every trap and fault of the synthetic web, crawled by the real program: requests, memory, bytes and time are bounded.
 
-There is one crawl of a small synthetic web in which each host has a different oddity, and one of a farm with an endless
-number of hosts. The bounds are for a host of a few dozen real pages, and are checked against the web's own log.
+There is one crawl of a small synthetic web in which each host has a different peculiarity, and one of a farm with an
+endless number of hosts. The bounds are for a host of a few dozen real pages, and are checked with the web's own log.
 """
 
 import json
@@ -141,7 +141,7 @@ def farmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     ],
 )
 def test_a_place_without_end_is_left(crawled: Crawl, place: str, most: int) -> None:
-    """A host gets some requests for pages of a trap, since it can't be known in advance, and then no more."""
+    """A host gets some requests for pages of a trap, because it can't be known in advance, and then no more."""
     asked = crawled.asked(place)
     assert asked
     assert max(asked.values()) <= most
@@ -156,7 +156,7 @@ def test_a_host_of_soft_404s_costs_only_its_links(crawled: Crawl, world: Synthet
 
 
 def test_the_hosts_of_a_farm_have_an_end(farmed: Crawl) -> None:
-    """Only some of the endless hosts of a domain are tried."""
+    """Only some of a domain's endless hosts are tried."""
     hosts = {entry.host for entry in farmed.entries}
     assert hosts
     assert len(hosts) <= 60
@@ -170,7 +170,7 @@ def test_a_crawl_ends_before_the_page_limit(which: str, most: int, request: pyte
 
 @BOTH
 def test_a_crawl_is_over_in_time(which: str, request: pytest.FixtureRequest) -> None:
-    """Hangs, drips and requested pauses keep it neither from finishing nor from the pages it may have."""
+    """Despite hangs, slow responses and requested pauses, the crawl finishes and gets the pages that it may have."""
     told = request.getfixturevalue(which).told
     assert told.get("ending") in {"done", "stuck"}
 
@@ -199,7 +199,7 @@ def test_an_answer_without_end_is_cut(crawled: Crawl) -> None:
 
 @BOTH
 def test_no_process_grows_or_falls(which: str, request: pytest.FixtureRequest) -> None:
-    """Coordinator and fetchers stay small throughout, and none is restarted."""
+    """Coordinator and fetchers stay small, and none is restarted."""
     crawl = request.getfixturevalue(which)
     assert {"supervisor"} < set(crawl.resident_mib)
     assert {name: peak for name, peak in crawl.resident_mib.items() if peak > MOST_RESIDENT_MIB} == {}

@@ -1,4 +1,4 @@
-"""Features are computed for all pages at once; a plain loop over pages must give the same."""
+"""Features are computed for all pages at once, with the same result as a plain loop over pages."""
 
 from itertools import pairwise
 from math import log1p, sqrt
@@ -24,19 +24,19 @@ Page = dict[str, list[int]]
 
 
 def forward_of(pages: list[Page]) -> ForwardTokens:
-    """Pages as the forward file has them."""
+    """Return pages as in the forward file."""
     words = [word for page in pages for field in TEXT_FIELDS for word in page.get(field, [])]
     lengths = [[len(page.get(field, [])) for field in TEXT_FIELDS] for page in pages]
     return ForwardTokens(np.array(words, np.uint32), np.array(lengths, np.int64).reshape(len(pages), len(TEXT_FIELDS)))
 
 
 def named(pages: list[Page], slots: list[Slot]) -> list[dict[str, float]]:
-    """The features of each page by name."""
+    """Return the features of each page by name."""
     return [dict(zip(KEYS, row, strict=True)) for row in compute_features(forward_of(pages), slots).tolist()]
 
 
 def slot(*words: int, idf: float = 1.0) -> Slot:
-    """A slot whose first word counts in full, and every other half."""
+    """Return a slot in which the first word counts fully, and every other one half."""
     return Slot(words, tuple(1.0 if place == 0 else 0.5 for place in range(len(words))), idf)
 
 
@@ -44,7 +44,7 @@ def slot(*words: int, idf: float = 1.0) -> Slot:
 
 
 def slow(page: Page, slots: list[Slot]) -> dict[str, float]:
-    """The same features, one page and one word at a time."""
+    """Compute the same features one page and one word at a time."""
     total = sum(one.idf for one in slots)
     shares = [one.idf / total if total else 1 / len(slots) for one in slots]
     found: dict[str, float] = {}
@@ -112,7 +112,7 @@ def _pairs(words: list[int], slots: list[Slot], shares: list[float], field: str)
 
 
 def _nearness(body: list[int], slots: list[Slot]) -> tuple[float, float]:
-    """The shortest stretch with all telling slots, tried out; and neighboring slots within eight words."""
+    """Return the shortest stretch with all important slots, by trying all; and neighboring slots within eight words."""
     most = max(one.idf for one in slots)
     telling = [one for one in slots if one.idf >= 0.25 * most]
     places = [[at for at, word in enumerate(body) if _weight(word, one)] for one in telling]
@@ -196,7 +196,10 @@ def test_very_long_queries_are_cut() -> None:
 
 
 def test_rare_words_tell_more() -> None:
-    """The fewer pages have a word, the more it counts; a word on all pages counts almost nothing, never negative."""
+    """The fewer pages have a word, the more it counts.
+
+    A word on all pages counts almost nothing, but is never negative.
+    """
     told = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
     assert told == sorted(told, reverse=True)
     assert told[-1] >= 0

@@ -25,7 +25,7 @@ MANY_ROUNDS = 200
 
 
 def ends(links: Links) -> tuple[Ints, Ints]:
-    """The sources and the targets of links."""
+    """Return the sources and targets of links."""
     both = np.array(links, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
@@ -33,7 +33,7 @@ def ends(links: Links) -> tuple[Ints, Ints]:
 def solved(
     links: Links, pages: int, damping: float, hosts: list[int] | None = None, within_host: float = 1.0
 ) -> Floats:
-    """The formula as one dense system of linear equations."""
+    """Solve the formula as a dense system of linear equations."""
     weights = np.zeros((pages, pages))
     for source, target in links:
         if source != target:
@@ -74,7 +74,7 @@ def test_toy_graphs(name: str, damping: float) -> None:
 
 
 def test_order_of_the_eleven() -> None:
-    """The page that all others link to leads, then the one it links to, then the hub."""
+    """The page that all others link to is first, then the page it links to, then the hub."""
     pages, links = TOYS["eleven"]
     assert np.argsort(-page_importance(*ends(links), pages))[:3].tolist() == [1, 2, 4]
 
@@ -90,7 +90,7 @@ GRAPHS = st.integers(1, 12).flatmap(
 
 @given(GRAPHS, st.floats(0, 0.9), st.floats(0.1, 1))
 def test_any_graph(graph: tuple[int, Links, list[int]], damping: float, within_host: float) -> None:
-    """The same for any graph, with hosts, repeated links, self-links and pages without links."""
+    """The same is true for any graph, with hosts, repeated links, self-links and pages without links."""
     pages, links, hosts = graph
     sources, targets = ends(links)
     found = page_importance(
@@ -101,7 +101,10 @@ def test_any_graph(graph: tuple[int, Links, list[int]], damping: float, within_h
 
 @given(GRAPHS)
 def test_default_rounds_keep_the_promise(graph: tuple[int, Links, list[int]]) -> None:
-    """With the default rounds, the error is as small as documented; the sum is 1, and no value is negative."""
+    """With the default number of rounds, the error is as small as documented.
+
+    The sum is 1, and no value is negative.
+    """
     pages, links, _ = graph
     found = page_importance(*ends(links), pages)
     assert np.abs(found - solved(links, pages, 0.85)).sum() <= 2 * 0.85**60 + 1e-8
@@ -111,7 +114,7 @@ def test_default_rounds_keep_the_promise(graph: tuple[int, Links, list[int]]) ->
 
 @given(GRAPHS, st.randoms(use_true_random=False))
 def test_order_of_links_makes_no_difference(graph: tuple[int, Links, list[int]], random: Random) -> None:
-    """Links in another order, and repeated, give the same to the last bit."""
+    """Links in another order, or repeated, give exactly the same result."""
     pages, links, hosts = graph
     shuffled = links * 2
     random.shuffle(shuffled)
@@ -135,7 +138,7 @@ def test_no_links(pages: int) -> None:
 
 
 def test_links_to_what_is_no_page_are_left_out() -> None:
-    """A link end below zero or beyond the last page is ignored."""
+    """A link end below zero or after the last page is ignored."""
     links = [(0, 1), (1, 2)]
     strange = [*links, (-1, 0), (0, -1), (3, 0), (2, 99)]
     assert page_importance(*ends(strange), 3).tolist() == page_importance(*ends(links), 3).tolist()
@@ -175,7 +178,7 @@ def test_ends_of_percentiles() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_that_exchange_what_flows_between_them_settle_at_the_ranks_of_the_whole_graph(seed: int) -> None:
-    """Three blocks of a random graph, each solved by itself until nothing changes, agree with one computation."""
+    """Three blocks of a random graph, each solved separately until nothing changes, agree with one computation."""
     random, pages = np.random.default_rng(seed), 60
     block_of, hosts = np.sort(random.integers(0, 3, pages)), np.arange(pages) // 4
     hosts = hosts + 100 * block_of  # a host is in one block
@@ -210,7 +213,7 @@ def test_blocks_that_exchange_what_flows_between_them_settle_at_the_ranks_of_the
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=40), st.integers(1, 20))
 def test_percentiles_of_blocks_are_about_those_of_all(values: list[int], cut: int) -> None:
-    """Each block knows a sample of the others, which places its own values among all."""
+    """Each block knows a sample of the others, from which it estimates the ranks of its own pages."""
     here, there = np.array(values[:cut], np.float64), np.array(values[cut:], np.float64)
     merged = merge_percentiles(here, [(float(len(there)), sample_quantiles(there))])
     both = percentiles(np.array(values, np.float64))[: len(here)]

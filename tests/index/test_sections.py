@@ -47,7 +47,7 @@ def test_best_section_comes_first() -> None:
 
 
 def test_heading_counts_more_than_text() -> None:
-    """The section that is about a word wins over one that mentions it; permalink signs are no part of a heading."""
+    """A section about a word wins over one that mentions it; permalink signs are not part of a heading."""
     assert search(store(MANUAL), "boats")[0] == ("Boats", "boats")
 
 
@@ -65,25 +65,25 @@ def test_heading_without_text_shows_what_follows() -> None:
 
 
 def test_words_of_every_section_tell_nothing() -> None:
-    """A word in all sections doesn't outweigh one that is in only one."""
+    """A word in all sections doesn't outweigh one that is only in one."""
     page = store(MANUAL.replace("Nothing of note", "Nothing of note about harbor boats"))
     assert search(page, "harbor boats fog")[0] == ("Fog", "fog")
 
 
 def test_navigation_headings_are_no_sections() -> None:
-    """A menu heading that is written like one of the text does not replace it."""
+    """A menu heading that has the same text as a real heading does not replace it."""
     page = store(f"<nav><h2 id=menu>Boats</h2><a href=/>Home</a></nav>{MANUAL}")
     assert search(page, "boats moored")[0] == ("Boats", "boats")
 
 
 def test_owner_may_forbid_excerpts() -> None:
-    """Where the owner allows no snippet, no section is shown either."""
+    """If the owner allows no snippet, no section is shown, either."""
     page = store(MANUAL)._replace(marks="nosnippet")
     assert build_excerpts(page, [["boats"]]) == (("", ()), ())
 
 
 def test_pages_stored_before_sections() -> None:
-    """A page without stored ids has a snippet and no sections."""
+    """A page without stored ids has a snippet, but no sections."""
     snippet, sections = build_excerpts(store(MANUAL)._replace(anchors=()), [["terns"]])
     assert "Terns" in snippet.text
     assert sections == ()

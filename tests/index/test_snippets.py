@@ -15,12 +15,12 @@ WANTED = st.lists(st.lists(TEXTS.map(lambda text: text[:6]).map(lambda text: " "
 
 
 def snippet_of(text: str, wanted: list[list[str]], most: int = 200) -> Snippet:
-    """Cut the best snippet of a text for a query."""
+    """Return the best snippet of a text for a query."""
     return cut_snippet(*find_hits(text, wanted), most)
 
 
 def marked(piece: Snippet) -> list[str]:
-    """The highlighted parts."""
+    """Return the highlighted parts."""
     return [piece.text[start:end] for start, end in piece.marks]
 
 
@@ -61,7 +61,7 @@ def test_decomposed_spellings(word: str) -> None:
 
 
 def test_alternatives_fill_one_slot() -> None:
-    """Any word of a slot is marked, and two of them count for no more than one."""
+    """Any word of a slot is marked, and two of them count no more than one."""
     text = "Gull, gull, gulls and gulls. " + FILLER * 10 + "A gull and a crab. " + FILLER * 10
     piece = snippet_of(text, [["gull", "gulls"], ["crab"]], 120)
     assert marked(piece) == ["gull", "crab"]
@@ -133,7 +133,7 @@ def test_monotonous_texts(piece: str) -> None:
 
 @pytest.mark.parametrize("most", [*range(12), 160])
 def test_bound_is_kept(most: int) -> None:
-    """A page can limit the length of its snippet; no longer one is shown, and none for 0."""
+    """A page can limit the length of its snippet: no longer one is shown, and none at all for 0."""
     for text in (FILLER * 9 + "Gulls!", "gulls", "日" * 500, "gulls" * 100, ""):
         piece = snippet_of(text, [["gulls"], ["日"]], most)
         assert len(piece.text) <= most
@@ -153,7 +153,7 @@ def test_any_text(text: str, wanted: list[list[str]], most: int) -> None:
 
 @given(TEXTS, st.data())
 def test_marks_are_the_words(text: str, data: st.DataObject) -> None:
-    """A word of a text is found in it, and nothing without a word of the query is marked."""
+    """A word of a text is found in it, and nothing is marked without a word of the query."""
     words = split_words(text.encode("utf-8", "replace").decode())
     if words:
         word = data.draw(st.sampled_from(words))

@@ -1,4 +1,4 @@
-"""Pages of several releases: which belong together, and which is the newest."""
+"""Pages of several releases: which of them belong together, and which one is the newest."""
 
 import pytest
 
@@ -19,7 +19,10 @@ HOST = "https://docs.example.org"
     ],
 )
 def test_releases_of_one_page_belong_together_in_their_order(paths: tuple[str, ...]) -> None:
-    """One family, oldest first: numbers count as numbers, a page without a release is the present one."""
+    """They are one family, oldest first.
+
+    Numbers are compared as numbers, and a page without a release is the current one.
+    """
     keys = [version_key_of(HOST + path, "Setup") for path in paths]
     assert len({key.family for key in keys}) == 1
     releases = [key.release for key in keys]
@@ -50,6 +53,6 @@ def test_pages_with_other_titles_are_other_pages() -> None:
 
 
 def test_release_numbers_in_titles_do_not_keep_releases_apart() -> None:
-    """Manuals repeat the release in the title of every page; the page of the present release has its number, too."""
+    """Manuals repeat the release in every title, even on pages of the current release."""
     titled = [("2.8", "Setup — Tide 2.8"), ("3.0rc1", "Setup — Tide 3.0rc1"), ("latest", "Setup — Tide 3.1.4")]
     assert len({version_key_of(f"{HOST}/docs/{folder}/setup", title).family for folder, title in titled}) == 1

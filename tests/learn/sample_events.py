@@ -11,7 +11,7 @@ EXAMINED = 0.8 ** np.arange(10)
 def made_record(
     quality: dict[int, float], searches: int, *, seed: int = 1, policy: str = "linear/1", people: int = 10**6
 ) -> tuple[list[SearchEvent], list[ClickEvent]]:
-    """Searches of different people, each showing all pages in an order of its own; who likes a page stays there."""
+    """Return searches of different people, each with all pages in a random order; users stay on pages they like."""
     rng = np.random.default_rng([seed, searches])
     slates, events = [], []
     for number in range(searches):

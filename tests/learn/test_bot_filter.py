@@ -1,4 +1,4 @@
-"""Who counts as a person: every browser that people use, and nothing that declares itself a program."""
+"""Which visitors count as people: every browser that people use, and nothing that declares itself a program."""
 
 import pytest
 from hypothesis import given
@@ -58,13 +58,13 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("agent", PEOPLE)
 def test_a_browser_is_a_person(agent: str) -> None:
-    """Browsers of all makes are counted, even on a phone whose name ends in "bot"."""
+    """Browsers of all makes count, even on a phone whose name ends in "bot"."""
     assert check_request(agent, {"accept": "text/html", "sec-fetch-mode": "navigate"}) == ""
 
 
 @pytest.mark.parametrize("agent", PROGRAMS)
 def test_a_program_that_says_so_is_not(agent: str) -> None:
-    """Tools, libraries, crawlers and browsers without a screen are named for what they say they are."""
+    """Tools, libraries, crawlers and headless browsers are listed under the name that they declare."""
     assert check_request(agent, {}) == "says it is a program"
     assert check_request(agent.upper(), {}) == "says it is a program"
 
@@ -86,7 +86,7 @@ def test_nobody_is_not_a_person() -> None:
     ],
 )
 def test_what_a_browser_fetches_ahead_was_not_asked_for(name: str, value: str) -> None:
-    """A prefetched page may never have been looked at."""
+    """A prefetched page may never have been seen."""
     assert "ahead" in check_request(PEOPLE[0], {name: value})
     assert check_request(PEOPLE[0], {name: "navigate"}) == ""
 
@@ -101,7 +101,7 @@ def test_a_click_takes_a_moment_and_not_a_week() -> None:
 
 
 def test_an_hour_has_room_for_so_many() -> None:
-    """Beyond the limits, and only then, the reason names the limit."""
+    """Only beyond the limits does a reason name the limit."""
     assert check_hourly_rate(MAX_SEARCHES_PER_HOUR, MAX_CLICKS_PER_HOUR) == ""
     assert str(MAX_SEARCHES_PER_HOUR) in check_hourly_rate(MAX_SEARCHES_PER_HOUR + 1, 0)
     assert "clicks" in check_hourly_rate(0, MAX_CLICKS_PER_HOUR + 1)
@@ -125,7 +125,7 @@ def test_a_program_is_doubted_and_forgiven() -> None:
 
 
 def test_memory_of_paces_is_bounded() -> None:
-    """With more visitors than there is room for, those seen last are remembered."""
+    """With more visitors than there is room for, the most recent ones are remembered."""
     pace = RateMeter(most_visitors=10)
     for number in range(1000):
         pace.count(f"v{number}", "search", 1.0)

@@ -1,4 +1,4 @@
-"""The workload: decaying counts, bounded memory, and two tests that separate news from noise."""
+"""The workload: decaying counts, bounded memory, and two tests that distinguish trends from noise."""
 
 from collections import Counter
 from math import isfinite
@@ -21,7 +21,7 @@ searches = st.tuples(
 
 
 def traffic(seed: int, per_day: float, days: int, kinds: int) -> list[tuple[float, str, float]]:
-    """Searches whose popularity follows Zipf's law and never changes, of two words each."""
+    """Return searches of two words each, whose popularity follows Zipf's law and never changes."""
     rng = np.random.default_rng(seed)
     count = rng.poisson(per_day * days)
     weights = 1.0 / np.arange(1, kinds + 1)
@@ -31,7 +31,7 @@ def traffic(seed: int, per_day: float, days: int, kinds: int) -> list[tuple[floa
 
 
 def burst(words: str, times: int, within_s: float = DAY_S / 2) -> list[tuple[float, str, float]]:
-    """Searches of one query, evenly over the last while."""
+    """Return searches of one query, evenly distributed over the last while."""
     return [(NOW_S - within_s * each / times, words, 1.0) for each in range(times)]
 
 
@@ -47,7 +47,7 @@ def test_the_order_of_searches_makes_no_difference(rows: list[tuple[float, str, 
 
 @given(st.lists(searches, min_size=1, max_size=15), st.floats(DAY_S, 400 * DAY_S))
 def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], half_life_s: float) -> None:
-    """A half-life later everything that was not searched again counts half."""
+    """After a half-life, everything that was not searched again counts half."""
     workload = Workload.create(half_life_s, half_life_s / 10)
     for at_s, words, times in rows:
         workload.add(words, at_s, times)
@@ -58,7 +58,7 @@ def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], ha
 
 @given(st.lists(searches, min_size=1, max_size=15), st.integers(2, 1000))
 def test_more_of_everything_changes_counts_and_no_shares(rows: list[tuple[float, str, float]], factor: int) -> None:
-    """Searches added many times weigh accordingly more, and their shares are the same."""
+    """If all searches are added several times, counts are higher, but shares are the same."""
     once = build_workload(rows)
     often = build_workload((at_s, words, times * factor) for at_s, words, times in rows)
     for _, words, _ in rows:
@@ -68,7 +68,7 @@ def test_more_of_everything_changes_counts_and_no_shares(rows: list[tuple[float,
 
 @given(st.lists(searches, max_size=15))
 def test_shares_sum_to_one_and_the_top_is_sorted(rows: list[tuple[float, str, float]]) -> None:
-    """What later stages get is a distribution over the queries, the most frequent first."""
+    """Later stages get a distribution over the queries, the most frequent first."""
     workload = build_workload(rows)
     queries, shares = workload.to_arrays(NOW_S)
     assert len(queries) == len(shares) == len({words for _, words, _ in rows})
@@ -92,14 +92,14 @@ def test_no_time_and_no_number_breaks_it(rows: list[tuple[float, str, float]], n
 
 
 def test_time_does_not_run_back() -> None:
-    """For a moment before the latest search, results are as of that search, and no count grows beyond itself."""
+    """For a time before the latest search, results are as of that search, and no count grows."""
     workload = build_workload([(NOW_S, "tide", 3.0)])
     assert workload.frequency("tide", 0.0) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("room", [10, 100])
 def test_room_is_bounded_and_so_is_the_error(room: int) -> None:
-    """With too little capacity the heavy queries stay, and no count is off by more than the stated bound."""
+    """With too little capacity, the frequent queries stay, and no count is off by more than the stated bound."""
     rows = traffic(1, 400.0, 20, 3000)
     true = build_workload(rows)
     small = build_workload(rows, most=room)
@@ -113,7 +113,7 @@ def test_room_is_bounded_and_so_is_the_error(room: int) -> None:
 
 
 def test_terms_are_counted_once_a_search() -> None:
-    """A term's share is that of the searches which have it, however often one of them repeats it."""
+    """A term's share is that of the searches that contain it, even if one of them repeats it."""
     workload = build_workload([(NOW_S, "tide tide table", 1.0), (NOW_S, "tide", 1.0), (NOW_S, "lamp", 2.0)])
     assert {asked.words: asked.share for asked in workload.top_terms(NOW_S, 9)} == {
         "tide": 0.5,
@@ -124,7 +124,7 @@ def test_terms_are_counted_once_a_search() -> None:
 
 
 def test_a_pasted_text_takes_no_more_room_than_a_query() -> None:
-    """Of a query without end the beginning counts, and a bounded number of its terms."""
+    """Only the beginning of an endless query counts, and a bounded number of its terms."""
     workload = build_workload([(NOW_S, " ".join(f"w{number}" for number in range(10_000)), 1.0)])
     assert max(len(words) for words in workload.to_arrays(NOW_S)[0]) < 1000
     assert len(workload.top_terms(NOW_S, 10_000)) < 100
@@ -164,14 +164,14 @@ def test_one_search_of_something_new_is_no_news() -> None:
 
 
 def test_a_busy_day_makes_nothing_rise() -> None:
-    """If all queries are searched three times as often, none rises."""
+    """If all queries are searched three times as often, none is a trend."""
     workload = build_workload([*traffic(5, 150.0, 30, 300), *traffic(7, 300.0, 1, 300)])
     assert workload.find_rising(NOW_S, 9) == []
     assert not workload.measure_drift(NOW_S).is_notable
 
 
 def test_a_shift_is_loud_and_names_who_moved() -> None:
-    """When a third of all searches turn to something else, drift is notable and tells what it is."""
+    """If a third of all searches change to something else, the drift is notable, and the queries are listed."""
     old = [row for row in traffic(6, 100.0, 30, 300) if row[0] < NOW_S - DAY_S or not row[1].startswith("t0 ")]
     drift = build_workload([*old, *burst("storm warning", 50, DAY_S)]).measure_drift(NOW_S)
     assert drift.is_notable
@@ -181,7 +181,7 @@ def test_a_shift_is_loud_and_names_who_moved() -> None:
 
 
 def test_drift_is_between_the_same_and_nothing_in_common() -> None:
-    """Completely different searches have the maximum distance; too few searches have no verdict."""
+    """Completely different searches have the maximum distance; with too few searches, there is no verdict."""
     before = [(NOW_S - 30 * DAY_S, f"old{number % 10}", 50.0) for number in range(20)]
     after = [(NOW_S, f"new{number % 10}", 50.0) for number in range(20)]
     assert 0.9 < build_workload([*before, *after]).measure_drift(NOW_S).distance <= 1.0
@@ -195,7 +195,7 @@ def lines_of(*lines: str) -> list[ImportedQuery | InvalidLine]:
 
 
 def test_query_files_may_say_more_or_less() -> None:
-    """A query alone, with a count, with a date, or as JSON, all come in the form in which queries are counted."""
+    """A query alone, with a count, with a date, or as JSON is read in the form in which queries are counted."""
     day_s = 1_769_817_600.0  # 2026-01-31 at midnight
     assert lines_of(
         "\ufeffLow  Tide\n", "# ours", "  ", "Café\t12\r\n", "ebb\t3\t2026-01-31", "flow\t\t2026-01-31"

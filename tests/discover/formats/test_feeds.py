@@ -58,17 +58,17 @@ HUB, SELF = "https://hub.example/", "https://news.example/feed"
 
 
 def rss(*items: str) -> bytes:
-    """An RSS feed of these items."""
+    """Return an RSS feed of these items."""
     return ("<rss><channel>" + "".join(f"<item>{item}</item>" for item in items) + "</channel></rss>").encode()
 
 
 def links(body: bytes | str, url: str = HOME) -> list[str]:
-    """The links of a feed's entries."""
+    """Return the links of a feed's entries."""
     return [entry.link for entry in parse_feed(body.encode() if isinstance(body, str) else body, url).entries]
 
 
 def title_of(body: bytes | str) -> str:
-    """The title of a feed's only entry."""
+    """Return the title of a feed's only entry."""
     (entry,) = parse_feed(body.encode() if isinstance(body, str) else body, HOME).entries
     return entry.title
 
@@ -218,7 +218,7 @@ def test_titles_of_atom_say_what_they_are() -> None:
     ],
 )
 def test_dates_in_any_usual_dress(written: str) -> None:
-    """RFC 822 with its old zones and ISO 8601 with and without hyphens name the same moment."""
+    """RFC 822 with its old zones and ISO 8601 with and without hyphens give the same time."""
     (entry,) = parse_feed(rss(f"<link>/a</link><pubDate>{written}</pubDate>"), HOME).entries
     assert entry.published_s == JUNE
 
@@ -248,7 +248,7 @@ def test_broken_feeds_keep_what_can_be_read() -> None:
 
 
 def test_limits_hold() -> None:
-    """Entries without end and a title without end are cut."""
+    """Endless entries and endless titles are cut."""
     body = rss("<link>/a</link><title>" + "long " * 10_000 + "</title>", *["<link>/b</link>"] * (MAX_ENTRIES + 5))
     feed = parse_feed(body, HOME)
     assert len(feed.entries) == MAX_ENTRIES
@@ -259,6 +259,6 @@ def test_limits_hold() -> None:
     "body", [b"", b"<html><item><link>/a</link></item></html>", b'{"items": []}', b"<rdf:RDF><foaf:Person/></rdf:RDF>"]
 )
 def test_other_bodies_are_no_feeds(body: bytes) -> None:
-    """HTML, JSON and RDF about other things announce nothing, whatever their type says."""
+    """HTML, JSON and RDF about other things are not feeds, whatever their type."""
     assert not is_feed(body, "application/rss+xml")
     assert parse_feed(body, HOME, "application/rss+xml").entries == ()

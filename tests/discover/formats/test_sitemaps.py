@@ -29,13 +29,13 @@ CHAIRS = SitemapEntry("https://shop.example/chairs")
 
 
 def locs(body: bytes | str, url: str = HOME) -> list[str]:
-    """The locations that a sitemap names."""
+    """Return the locations in a sitemap."""
     raw = body.encode() if isinstance(body, str) else body
     return [entry.loc for entry in parse_sitemap(raw, url).entries]
 
 
 def test_the_four_fields_of_the_protocol() -> None:
-    """Location, date, frequency and priority are read, entities replaced, and missing ones left open."""
+    """Location, date, frequency and priority are read, entities are replaced, and missing fields are left empty."""
     assert parse_sitemap(BY_THE_BOOK.encode(), HOME) == Sitemap(entries=(LAMPS, CHAIRS))
 
 
@@ -84,20 +84,20 @@ def test_an_index_names_other_sitemaps() -> None:
     ],
 )
 def test_what_is_nearly_by_the_book_reads_the_same(changed: str) -> None:
-    """Whatever template engines get wrong, the pages and their fields are the same."""
+    """Whatever template engines get wrong, pages and their fields are the same."""
     assert parse_sitemap(changed.encode(), HOME).entries == (LAMPS, CHAIRS)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_unicode_is_recognised_by_its_first_bytes(encoding: str) -> None:
-    """A byte-order mark, or the pattern of a first angle bracket, outweighs what the declaration says."""
+    """A byte-order mark, or the pattern of a first angle bracket, takes precedence over the declaration."""
     assert parse_sitemap(BY_THE_BOOK.encode(encoding), HOME).entries == (LAMPS, CHAIRS)
 
 
 @pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1251", "shift_jis", "gb2312", "koi8-r", "iso-8859-7"])
 @pytest.mark.parametrize("place", ["declaration", "header"])
 def test_other_encodings_are_declared(encoding: str, place: str) -> None:
-    """The encoding that the file or else the header names is the one that is used."""
+    """The encoding declared in the file, or else in the header, is used."""
     sample = "é" if encoding == "iso-8859-1" else "λ" if encoding in {"iso-8859-7", "gb2312"} else "я"
     declaration = f'<?xml version="1.0" encoding="{encoding}"?>' if place == "declaration" else ""
     header = f"text/xml; charset={encoding}" if place == "header" else "text/xml"
@@ -108,7 +108,7 @@ def test_other_encodings_are_declared(encoding: str, place: str) -> None:
 
 @pytest.mark.parametrize("label", ["punycode", "unicode_escape", "klingon-8", "zlib", "undefined"])
 def test_an_odd_encoding_falls_back_to_utf_8(label: str) -> None:
-    """Names of codecs that no web page is written in are not looked up."""
+    """Codecs that no web page uses are not looked up."""
     assert locs(f'<?xml version="1.0" encoding="{label}"?><urlset><url><loc>/\\x41') == []
     assert locs(f'<?xml version="1.0" encoding="{label}"?><urlset><url><loc>/é</loc>') == locs(
         "<urlset><url><loc>/é</loc>"
@@ -116,7 +116,7 @@ def test_an_odd_encoding_falls_back_to_utf_8(label: str) -> None:
 
 
 def test_extensions_do_not_add_locations() -> None:
-    """The location of an image or a video is not a page, with a prefix or without."""
+    """The location of an image or a video is not a page, with or without a prefix."""
     body = f"""<urlset xmlns="{SCHEMA}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"><url>
       <image:image><image:loc>https://shop.example/a.png</image:loc></image:image>
       <video><loc>https://shop.example/b.mp4</loc><video><loc>/c</loc></video><priority>1</priority></video>
@@ -125,7 +125,7 @@ def test_extensions_do_not_add_locations() -> None:
 
 
 def test_copies_in_other_languages_are_pages() -> None:
-    """Each is listed once, after the entries, however its prefix is written; feeds and style sheets are none."""
+    """Each one is listed once, after the entries, with any prefix; feeds and style sheets are not pages."""
     body = f"""<urlset xmlns="{SCHEMA}" xmlns:x="http://www.w3.org/1999/xhtml">
       <url><loc>/en</loc><x:link rel="alternate" hreflang="de" href="/de?a=1&amp;b=2"/>
         <x:link rel="alternate" hreflang="en" href="/en"/><x:link rel="alternate" type="text/css" href="/s.css"/></url>
@@ -135,7 +135,7 @@ def test_copies_in_other_languages_are_pages() -> None:
 
 
 def test_a_news_sitemap_dates_its_pages() -> None:
-    """The publication date counts where no date of a change is given."""
+    """The publication date is used if there is no modification date."""
     news = "<news:news><news:publication><news:name>N</news:name></news:publication>{}</news:news>"
     day = news.format("<news:publication_date>2023-06-05T04:30Z</news:publication_date>")
     body = f"<urlset><url><loc>/a</loc>{day}</url><url><loc>/b</loc><lastmod>2023-07-08</lastmod>{day}</url></urlset>"
@@ -144,7 +144,7 @@ def test_a_news_sitemap_dates_its_pages() -> None:
 
 
 def test_lines_of_text_are_a_sitemap_too() -> None:
-    """One URL a line, with any line ends; lines that are no absolute URL are left out."""
+    """Each line is a URL, with any line ends; lines that are not absolute URLs are left out."""
     body = (
         "\ufeffhttps://shop.example/a\r\n\r\n  HTTPS://shop.example/b\t\nsee http://x.example\n/c\nftp://x.example/d\n"
     )
@@ -162,7 +162,7 @@ def test_packed_files_are_unpacked_as_content() -> None:
 
 
 def test_a_broken_package_keeps_what_was_unpacked() -> None:
-    """A file that was cut off, or has nonsense behind it, still names the pages in its first part."""
+    """In a file that is truncated, or followed by garbage, the pages in its first part are found."""
     raw = b"<urlset>" + b"".join(b"<url><loc>/%d</loc></url>" % (number**7) for number in range(20_000))
     whole, packed = locs(raw), gzip.compress(raw)
     half = locs(packed[: len(packed) // 2])
@@ -172,13 +172,13 @@ def test_a_broken_package_keeps_what_was_unpacked() -> None:
 
 
 def test_a_cut_off_file_keeps_whole_locations_only() -> None:
-    """The last location of a cut-off file would lead elsewhere, so it is dropped; those before it stay."""
+    """The last location of a truncated file would lead elsewhere, so it is dropped; those before it stay."""
     assert locs("<urlset><url><loc>/a</loc></url><url><loc>/bea") == ["https://shop.example/a"]
     assert locs("<urlset><url><loc>/a</loc><lastmod>2024") == ["https://shop.example/a"]
 
 
 def test_no_entity_is_declared_expanded_or_loaded() -> None:
-    """Document types are skipped: entities aren't expanded, nothing external is loaded, and the page behind stays."""
+    """Document types are skipped: entities aren't expanded, nothing external is loaded, and later pages are read."""
     body = """<?xml version="1.0"?><!DOCTYPE urlset [ <!ENTITY a "ha"> <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
       <!ENTITY outside SYSTEM "file:///etc/hostname"> %outside; ]>
       <urlset><url><loc>/&b;</loc></url><url><loc>/&outside;</loc></url><url><loc>/c</loc></url></urlset>"""
@@ -186,7 +186,7 @@ def test_no_entity_is_declared_expanded_or_loaded() -> None:
 
 
 def test_a_name_that_looks_like_an_entity_stays_a_parameter() -> None:
-    """Without its semicolon an entity is none, so a bare ampersand in a query keeps the parameter behind it."""
+    """Without its semicolon, it isn't an entity, so a bare ampersand in a query keeps the parameter after it."""
     assert locs("<urlset><url><loc>/a?b=1&copy=2&lt=3</loc></url></urlset>") == [
         "https://shop.example/a?b=1&copy=2&lt=3"
     ]
@@ -200,7 +200,7 @@ def test_a_priority_outside_the_protocol_is_none(value: str) -> None:
 
 
 def test_hints_that_cannot_be_read_are_left_open() -> None:
-    """An unknown frequency and an impossible date do not cost the page."""
+    """An unknown frequency or an impossible date does not drop the page."""
     body = b"<urlset><url><loc>/a</loc><lastmod>2024-02-30</lastmod><changefreq>sometimes</changefreq></url></urlset>"
     assert parse_sitemap(body, HOME).entries == (SitemapEntry("https://shop.example/a"),)
 
@@ -213,7 +213,7 @@ def test_locations_that_lead_nowhere_are_left_out() -> None:
 
 
 def test_a_record_may_hold_two_locations_or_its_url_bare() -> None:
-    """Generators that forget to close records, or leave the element for the location out, are understood."""
+    """Records that are not closed, or have no location element, are understood."""
     assert locs("<urlset><url><loc>/a</loc><loc>/b</loc></url></urlset>") == [
         "https://shop.example/a",
         "https://shop.example/b",
@@ -225,7 +225,7 @@ def test_a_record_may_hold_two_locations_or_its_url_bare() -> None:
 
 
 def test_at_most_as_many_entries_as_the_protocol_allows() -> None:
-    """More pages than the protocol allows for one file are cut off, in XML, in text and within one record."""
+    """Pages beyond the protocol's limit per file are dropped, in XML, in text and within one record."""
     many = MAX_ENTRIES + 10
     assert len(locs(b"<urlset>" + b"<url><loc>/a</loc></url>" * many)) == MAX_ENTRIES
     assert len(locs(b"https://shop.example/a\n" * many)) == MAX_ENTRIES
@@ -233,7 +233,7 @@ def test_at_most_as_many_entries_as_the_protocol_allows() -> None:
 
 
 def test_a_bomb_is_unpacked_to_a_limit() -> None:
-    """Most of a small body that would unpack to gigabytes is cut off, and its beginning is read."""
+    """A small body that would expand to gigabytes is cut off early, and its beginning is read."""
     head = b"<urlset><url><loc>/a</loc></url>"
     bomb = gzip.compress(head + b" " * 2**20, 9) + gzip.compress(b" " * 2**20, 9) * 300
     assert len(bomb) < 2**20
@@ -245,7 +245,7 @@ def test_a_bomb_is_unpacked_to_a_limit() -> None:
     [b"", b"<html><body><url><loc>/a</loc></url></body></html>", b"Not found", b"\x1f\x8b", b"{}", b"<", b"\x00" * 50],
 )
 def test_other_bodies_are_no_sitemaps(body: bytes) -> None:
-    """An error page with status 200 names no pages."""
+    """An error page with status 200 lists no pages."""
     assert not is_sitemap(body, "application/xml")
     assert parse_sitemap(body, HOME, "application/xml") == Sitemap()
 

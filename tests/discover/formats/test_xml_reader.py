@@ -1,4 +1,4 @@
-"""The scanner under sitemaps and feeds, with good and bad markup."""
+"""The scanner for sitemaps and feeds, with good and bad markup."""
 
 from xml.sax.saxutils import escape, quoteattr
 
@@ -16,13 +16,13 @@ names = st.from_regex(r"[a-z][a-z0-9:_.-]{0,8}", fullmatch=True)
 
 
 def visible(body: str) -> str:
-    """All texts in their order."""
+    """Return all texts in order."""
     return "".join(text for kind, text, _ in scan(body) if kind == "text")
 
 
 @given(texts, names)
 def test_escaped_text_comes_back(text: str, name: str) -> None:
-    """A well-formed element yields its opening, its text and its closing."""
+    """A well-formed element yields its start, its text and its end."""
     events = list(scan(f"<{name}>{escape(text)}</{name}>"))
     assert [event[:2] for event in events if event[0] != "text"] == [("open", name), ("close", name)]
     assert visible(f"<{name}>{escape(text)}</{name}>") == text
@@ -30,7 +30,7 @@ def test_escaped_text_comes_back(text: str, name: str) -> None:
 
 @given(st.dictionaries(names, texts, max_size=5))
 def test_quoted_attributes_come_back(written: dict[str, str]) -> None:
-    """Values in either kind of quotes are read with entities replaced and surrounding white space removed."""
+    """Values in either kind of quotes are read, with entities replaced and surrounding white space removed."""
     raw = "".join(f" {name}={quoteattr(value)}" for name, value in written.items())
     ((kind, _, attributes), _) = scan(f"<a{raw}/>")
     assert kind == "open"
@@ -79,7 +79,7 @@ def test_what_is_text_and_what_is_not(body: str, text: str) -> None:
     ],
 )
 def test_beginnings_without_ends_are_read_in_one_pass(piece: str) -> None:
-    """Many thousand unclosed constructs don't each cause a search for their end, which would take hours."""
+    """Thousands of unclosed constructs don't each cause a search for their end, which would take hours."""
     body = piece * (2**19 // len(piece))
     assert parse_sitemap(f"<urlset>{body}<url><loc>{body}".encode(), HOME).entries == ()
     assert parse_feed(f"<rss>{body}<item><link {body}".encode(), HOME).entries == ()

@@ -22,14 +22,14 @@ POLICY = Accrual()
 
 
 class Site:
-    """Sources that are polled every hour or on request; each poll is given the links it shows."""
+    """Sources that are polled every hour or on request; each poll gets the links to show."""
 
     def __init__(self, hosts: list[int]) -> None:
         self.book, self.state = PollHistory(np.array(hosts)), POLICY.start(None)
         self.known: dict[int, None] = {}
 
     def look(self, shows: dict[int, list[int]], now: float, *, ok: bool = True) -> None:
-        """Look at the sources of ``shows`` at once."""
+        """Poll the sources of ``shows`` now."""
         start = np.cumsum([0, *(len(links) for links in shows.values())])
         target = np.array([link for links in shows.values() for link in links], np.int64)
         new = np.array([link not in self.known for link in target.tolist()], bool)
@@ -38,7 +38,7 @@ class Site:
         self.state = POLICY.observe(self.state, self.book.record(came, now), now)
 
     def picks(self, k: int, now: float, seed: int = 1) -> list[int]:
-        """Whom the policy looks at next."""
+        """Return which source the policy polls next."""
         rows: list[int] = POLICY.choose(
             self.state, self.book.list_options(), k, now, rng_for(seed, "discover")
         ).rows.tolist()
@@ -74,7 +74,7 @@ def test_more_time_since_the_last_look_never_lowers_the_worth(looks: list[tuple[
 
 
 def _looked_at(state: AccrualState, place: int, at_s: float) -> AccrualState:
-    """The same belief, had the last look at a source been at another time."""
+    """Return the same belief, as if the last poll of a source had been at another time."""
     if not np.isfinite(at_s):
         return state
     looked_s, filled = state.arrivals.looked_s.copy(), state.arrivals.filled.copy()
@@ -85,7 +85,7 @@ def _looked_at(state: AccrualState, place: int, at_s: float) -> AccrualState:
 
 
 def test_the_busy_are_looked_at_before_the_quiet() -> None:
-    """Of two sources with equally lasting links, the one with more new links comes first."""
+    """Of two sources whose links last equally long, the one with more new links comes first."""
     site = steady([1, 6], [8, 8], 30)
     assert site.picks(1, 31 * HOUR_S) == [1]
 
@@ -167,7 +167,7 @@ def test_what_is_rare_is_not_forgotten() -> None:
 
 
 def test_a_rebuilt_site_does_not_outweigh_what_came_for_years() -> None:
-    """A page with one burst of sixty links is polled after a steady one."""
+    """A page with a single burst of sixty links is polled after a steady one."""
     site = Site([0] * 12)
     for week in range(80):
         shows: dict[int, list[int]] = {at: [] for at in range(12)}
@@ -178,7 +178,7 @@ def test_a_rebuilt_site_does_not_outweigh_what_came_for_years() -> None:
 
 
 def test_a_source_that_turns_busy_for_good_is_believed() -> None:
-    """A few polls in a row with similar yields don't count as a single burst."""
+    """Several polls in a row with similar yields don't count as a single burst."""
     site = Site([0, 0])
     for week in range(60):
         busy = range(10_000 + 60 * week, 10_000 + 60 * week + 60 if week >= 50 else 0)
@@ -211,7 +211,7 @@ def test_a_source_that_never_brought_anything_has_its_turn_again() -> None:
 
 
 def test_looks_to_learn_are_few() -> None:
-    """At least nine in ten polls go to productive sources instead of ones that never change."""
+    """At least nine in ten polls go to productive sources rather than to ones that never change."""
     site = Site([0] * 40)
     dull = 0
     for step in range(400):
@@ -269,7 +269,7 @@ def _size(state: AccrualState) -> int:
 
 
 def test_default_leads_to_it() -> None:
-    """The lab's default discovery policy is this one."""
+    """It is the lab's default discovery policy."""
     assert find_policy("discover", DEFAULT).name == POLICY.name
 
 

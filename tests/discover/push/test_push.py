@@ -1,4 +1,4 @@
-"""Push signals: WebSub hubs, pings, promises; and how far they are trusted."""
+"""Push signals: WebSub hubs, pings and promises, and how much they are trusted."""
 
 import json
 
@@ -19,7 +19,7 @@ KEY = "0123456789abcdef"
 
 
 def body(**fields: object) -> bytes:
-    """A ping of some URLs with some changes."""
+    """Return a ping of some URLs with some changes."""
     plain = {"host": "example.org", "key": KEY, "urlList": ["https://example.org/a", "https://example.org/b"]}
     return json.dumps(plain | fields).encode()
 
@@ -94,7 +94,7 @@ def test_a_ping_says_where_its_key_is() -> None:
     ],
 )
 def test_a_wrong_ping_is_answered_as_the_protocol_says(sent: bytes, status: int) -> None:
-    """Bad form is 400, URLs that the key cannot speak for are 422, and nothing raises."""
+    """An invalid form is 400, URLs that the key does not cover are 422, and nothing raises."""
     found = parse_ping_body(sent)
     assert isinstance(found, PingRejection)
     assert found.status == status
@@ -142,7 +142,7 @@ def test_promises_are_read_in_the_spelling_of_their_site() -> None:
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=5), st.floats(0.1, 100))
 def test_what_is_said_to_be_possible_is(intervals: list[float], delay: float) -> None:
-    """Rejected promises are accepted with the intervals that the error says are possible."""
+    """Rejected promises are accepted with the intervals that the error suggests."""
     promises = [Promise(f"https://example.org/{place}", each) for place, each in enumerate(intervals)]
     shortest = find_feasible_s(promises, delay)
     if shortest is not None:
@@ -151,5 +151,5 @@ def test_what_is_said_to_be_possible_is(intervals: list[float], delay: float) ->
 
 @given(st.floats(1, 1e6), st.floats(0.001, 1e3))
 def test_a_promised_source_is_asked_for_before_its_time_is_over(interval: float, delay: float) -> None:
-    """It is requested after its last fetch, and before its interval has passed."""
+    """It is requested after its last fetch, but before its interval has passed."""
     assert 0 < compute_due_s(Promise("https://example.org/", interval), 0.0, delay) < interval

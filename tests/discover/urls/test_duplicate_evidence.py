@@ -23,7 +23,7 @@ ANYTHING = st.text(st.characters(codec=None, categories=None))
 
 
 def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> set[tuple[str, str]]:
-    """Which rules a pair speaks of."""
+    """Return the rules that a pair is evidence for."""
     return {(seen.subject.kind, seen.subject.what) for seen in observe_pair(url, leader, same=same, is_declared=said)}
 
 
@@ -57,18 +57,18 @@ def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> se
     ],
 )
 def test_a_pair_speaks_of_the_one_respect_in_which_it_differs(url: str, leader: str, expected: set[object]) -> None:
-    """And of nothing if it differs in more."""
+    """It is evidence for nothing if it differs in more."""
     assert kinds(url, leader) == expected
 
 
 def test_several_parameters_that_make_a_difference_blame_none() -> None:
-    """Only that not all queries can be dropped is shown."""
+    """This only shows that not all queries can be dropped."""
     assert kinds(f"{HOST}/x?p=1&q=2", f"{HOST}/x", same=False) == {("query", "")}
     assert kinds(f"{HOST}/x?p=1", f"{HOST}/x", same=False) == {("query", ""), ("parameter", "p")}
 
 
 def test_a_stranger_cannot_take_a_hosts_place() -> None:
-    """Equal pages on another site are no mirror, unless the host itself leads there."""
+    """Equal pages on another site are not a mirror, unless the host itself links there."""
     assert kinds(f"{HOST}/x", "http://b.example/x") == set()
     assert kinds("https://a.example/x", "http://b.example/x", said=True) == set()
     assert kinds(f"{HOST}/x", "http://b.example/x", said=True) == {("origin", "http://b.example")}
@@ -80,13 +80,13 @@ def test_a_redirect_to_a_folder_says_nothing_about_other_names() -> None:
 
 
 def lessons(*pairs: tuple[str, str], same: bool = True, start: CopyEvidence | None = None) -> CopyEvidence:
-    """The evidence from pairs."""
+    """Return the evidence from pairs."""
     seen = [observation for url, leader in pairs for observation in observe_pair(url, leader, same=same)]
     return (start or CopyEvidence()).observe(seen)
 
 
 def tracked(count: int, *, paths: int = 1000, folder: str = "/shop/") -> list[tuple[str, str]]:
-    """Pairs in which one URL has an extra parameter."""
+    """Return pairs in which one URL has an extra parameter."""
     return [(f"{HOST}{folder}{n % paths}?ref={n}", f"{HOST}{folder}{n % paths}") for n in range(count)]
 
 
@@ -96,7 +96,7 @@ def subjects(learned: CopyRules) -> set[tuple[str, str, str]]:
 
 
 def test_a_rule_needs_enough_distinct_pairs_and_paths() -> None:
-    """Few pairs, pairs of few paths, and the same pair again and again are not enough."""
+    """A few pairs, pairs of few paths, or the same pair repeatedly are not enough."""
     assert not lessons(*tracked(4)).build_rules().rules
     assert not lessons(*tracked(40, paths=2)).build_rules().rules
     assert not lessons(*tracked(3) * 9).build_rules().rules
@@ -111,7 +111,10 @@ def test_two_pages_show_that_https_is_the_same_site() -> None:
 
 
 def test_all_queries_are_dropped_only_after_several_makes_of_query() -> None:
-    """Many pages with one kind of query reveal its parameters; a single parameter that matters protects all queries."""
+    """Many pages with one kind of query determine its parameters.
+
+    A single parameter that matters protects all queries.
+    """
     one_make = [(f"{HOST}/shop/{n}?utm_source=a&utm_medium=b", f"{HOST}/shop/{n}") for n in range(30)]
     assert ("query", "*", "") not in subjects(lessons(*one_make).build_rules())
     more = one_make + [(f"{HOST}/shop/{n}?{'abc'[n % 3]}=1", f"{HOST}/shop/{n}") for n in range(9)]
@@ -133,7 +136,7 @@ def test_a_folder_that_disagrees_leaves_the_rules_of_other_folders() -> None:
 
 
 def test_a_believed_rule_falls_by_its_checks_and_stays_fallen() -> None:
-    """If covered URLs turn out to be separate pages, the rule is dropped, and a few agreeing pairs don't restore it."""
+    """If covered URLs turn out to be separate pages, the rule is dropped, and a few matching pairs don't restore it."""
     state = lessons(*tracked(200))
     learned = state.build_rules()
     assert learned.rules
@@ -146,7 +149,7 @@ def test_a_believed_rule_falls_by_its_checks_and_stays_fallen() -> None:
 
 
 def test_a_single_odd_check_does_not_fell_a_long_held_rule() -> None:
-    """A page may have changed between two fetches."""
+    """The page may have changed between two fetches."""
     state = lessons(*tracked(60))
     state = state.observe(observe_check(state.build_rules(), f"{HOST}/shop/1?ref=new", same=False))
     assert state.build_rules().rules
@@ -185,7 +188,7 @@ def test_state_survives_being_written() -> None:
 
 @given(ANYTHING, ANYTHING, st.booleans(), st.booleans())
 def test_any_pair_is_heard(one: str, other: str, same: bool, said: bool) -> None:  # noqa: FBT001 - drawn, not passed
-    """Hostile text raises nothing and teaches nothing harmful."""
+    """Hostile text raises no error and teaches nothing harmful."""
     for url, leader in ((one, other), (f"{HOST}/{one}", f"{HOST}/{other}"), (f"http://{one}/", f"http://{other}/")):
         state = CopyEvidence().observe(observe_pair(url, leader, same=same, is_declared=said))
         assert not state.build_rules().rules
@@ -200,7 +203,7 @@ def test_pairs_in_another_order_teach_the_same() -> None:
 
 
 def met(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
-    """Feed the reports of witnesses to the learner."""
+    """Give the reports of witnesses to the learner."""
     return start.observe(ReferenceUrls().compare(fetched, start)[0])
 
 
@@ -221,7 +224,7 @@ def test_witnesses_find_copies_by_themselves() -> None:
 
 
 def test_fetches_that_lie_far_apart_do_not_speak_against() -> None:
-    """The page may have changed in the meantime."""
+    """The page may have changed in between."""
     start = lessons(*tracked(9))
     urls = [
         FetchedUrl(f"{HOST}/shop/{n}{tail}", n + at, 1e6 * at)
@@ -267,13 +270,13 @@ def crawled(world: SyntheticWorld, host: str, tails: tuple[str, ...]) -> list[Fe
 
 
 def led(fetched: list[FetchedUrl]) -> CopyEvidence:
-    """Feed groups of equal articles to the learner, each with its first page as the leader."""
+    """Give groups of equal articles to the learner, each with its first page as the leader."""
     leaders: dict[int, str] = {}
     return lessons(*((one.url, leaders.setdefault(one.content_group, one.url)) for one in fetched))
 
 
 def test_the_made_webs_copies_are_learned() -> None:
-    """Once its mirror and its parameters are learned, a crawl would request each page once, apart from checks."""
+    """Once its mirror and parameters are learned, a crawl would request each page once, apart from checks."""
     world = open_synthetic_world("tiny", calm=True)
     host = next(
         name for name in world.sites if f"mirror.{name.removeprefix('www.')}" in {h.name for h in world.hosts()}

@@ -29,12 +29,12 @@ SUBJECTS = st.lists(st.sampled_from([*EVERY, RuleSubject("slash", B, "*", "add")
 
 
 def learned(*subjects: RuleSubject) -> CopyRules:
-    """Rules about these subjects."""
+    """Return rules about these subjects."""
     return CopyRules(tuple(CopyRule(subject, 7, 7) for subject in subjects))
 
 
 def test_each_kind_of_rule_rewrites_its_respect() -> None:
-    """One URL for each kind, and all kinds at once."""
+    """Each kind rewrites one URL, and so do all kinds at once."""
     rules = learned(*EVERY)
     for url, target in {
         f"https://{B}/x?b=1&ref=2&a=3": f"https://{B}/x?b=1&a=3",
@@ -51,7 +51,7 @@ def test_each_kind_of_rule_rewrites_its_respect() -> None:
 
 @given(SUBJECTS, URLS)
 def test_an_ending_is_no_reason_to_rewrite(subjects: list[RuleSubject], url: str) -> None:
-    """A rule about endings leaves a URL as it is, and names another one, which stands for it."""
+    """A rule about endings does not change a URL, but names another one that represents it."""
     rules = learned(*(subject for subject in subjects if subject.kind == "ending"))
     assert rules.apply(url) == (url, None)
     bare = rules.find_bare(url)
@@ -89,7 +89,7 @@ def test_only_covered_urls_change_and_stay_among_known_hosts(subjects: list[Rule
 
 @given(st.text(st.characters(codec=None, categories=None)))
 def test_any_text_is_answered(text: str) -> None:
-    """No host, odd bytes, or no URL at all."""
+    """This includes no host, invalid bytes, and text that isn't a URL."""
     rules = learned(*EVERY)
     for url in (text, f"http://{B}/{text}", f"http://{text}/", f"https://{B}{text}"):
         target, rule = rules.apply(url)
@@ -116,6 +116,6 @@ def test_some_covered_urls_are_fetched_as_a_check() -> None:
 
 @given(SUBJECTS)
 def test_rules_survive_being_written(subjects: list[RuleSubject]) -> None:
-    """A fetcher reads what the coordinator wrote."""
+    """A fetcher reads the rules that the coordinator has written."""
     rules = learned(*subjects)
     assert CopyRules.from_json(rules.to_json()) == rules

@@ -44,7 +44,7 @@ UNTOUCHED = Site("https://example.org/", sort_parameters=False, drop_parameters=
     ],
 )
 def test_the_examples_of_rfc_3986_lead_where_a_browser_goes(link: str, expected: str) -> None:
-    """The examples of RFC 3986, section 5.4, resolve as given; the last one as its note on compatibility says."""
+    """The examples of RFC 3986, section 5.4, resolve as given, and the last one as its compatibility note says."""
     assert resolve(link, RFC_BASE) == expected
 
 
@@ -110,7 +110,7 @@ def test_lone_surrogates_are_replacement_characters() -> None:
     ],
 )
 def test_half_a_megabyte_of_anything_come_to_an_end(unit: str) -> None:
-    """No repeated piece makes parsing or normalization hang, whether in the path or in the host."""
+    """No repeated piece makes parsing or normalization hang, in the path or in the host."""
     many = unit * (500_000 // len(unit))
     for link in (many, f"http://{many}", f"http://example.org/{many}", f"http://example.org/?{many}"):
         url = resolve(link, "https://example.org/")
@@ -138,7 +138,7 @@ def test_half_a_megabyte_of_anything_come_to_an_end(unit: str) -> None:
     ],
 )
 def test_a_site_s_rules_give_one_name(url: str, expected: str) -> None:
-    """Order, tracking, sessions, empty parts and credentials don't change the page; all other bytes are kept."""
+    """Order, tracking, sessions, empty parts and credentials don't affect the page; all other bytes are kept."""
     assert normalize(url, SITE) == expected
 
 
@@ -155,7 +155,7 @@ def test_removing_a_session_never_makes_a_dot_segment() -> None:
 
 
 def test_a_site_can_switch_its_rules_off() -> None:
-    """Without sorting and without patterns, parameters and path keep their order and their sessions."""
+    """Without sorting and patterns, parameters and paths keep their order and their sessions."""
     url = "https://example.org/a;jsessionid=1?sid=2&b=1&a=2"
     assert normalize(url, UNTOUCHED) == url
 

@@ -1,4 +1,4 @@
-"""The scope of a site, and how a person may name a site."""
+"""The scope of a site, and the ways to specify a site."""
 
 from typing import cast
 
@@ -24,7 +24,7 @@ from vedette.model import Refusal, ScopeKind, Site
     ],
 )
 def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str) -> None:
-    """A prefix is an origin and a folder, a host any scheme and port, a domain all its hosts."""
+    """A prefix is an origin and a folder, a host is any scheme and port, and a domain is all its hosts."""
     assert check_scope(url, Site(start, scope)) is None
 
 
@@ -46,7 +46,7 @@ def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str
     ],
 )
 def test_what_lies_outside_a_scope_does_not_belong(scope: ScopeKind, start: str, url: str) -> None:
-    """Names that look alike, other names under a public suffix and other ports of a prefix are outside."""
+    """Similar names, other names under a public suffix, and other ports of a prefix are outside."""
     assert check_scope(url, Site(start, scope)) is Refusal.OUT_OF_SCOPE
 
 
@@ -89,7 +89,7 @@ def test_the_start_needs_no_include() -> None:
 
 
 def test_a_pattern_of_many_stars_comes_to_an_end() -> None:
-    """A pattern that would take a backtracking matcher ages is matched immediately."""
+    """A pattern that would take a backtracking matcher very long is matched immediately."""
     site = Site("https://example.org/", exclude=("/" + "*a" * 60 + "b$",))
     assert check_scope("https://example.org/" + "a" * 1500, site) is None
 
@@ -119,7 +119,7 @@ def test_the_first_site_that_takes_a_url_owns_it() -> None:
 
 
 def test_the_refusal_of_the_nearest_site_is_told() -> None:
-    """Being excluded by one site outranks being outside of another; without sites, everything is outside."""
+    """Being excluded by one site takes precedence over being outside another; without sites, everything is outside."""
     near = Site("https://example.org/", exclude=("/a",))
     far = Site("https://example.com/")
     for sites in ([near, far], [far, near]):
@@ -210,7 +210,7 @@ def test_a_site_with_a_password_is_refused() -> None:
 
 
 def test_settings_of_a_site_are_kept_and_checked() -> None:
-    """A pattern that can match no path is an error, and so is an unknown scope."""
+    """A pattern that cannot match any path is an error, and so is an unknown scope."""
     site = read_site("example.org/?b&a", scope="domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
     assert site == Site("https://example.org/?b&a", "domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
     with pytest.raises(SiteError, match='"docs/" does not match any path: start it with'):

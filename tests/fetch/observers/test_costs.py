@@ -1,4 +1,4 @@
-"""Costs of remote observation: the paper's equations agree with each other, and live links fit them."""
+"""Costs of remote observation: the paper's equations agree with each other, and links can be fitted."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ shares = st.floats(0.0, 1.0)
 def test_without_latencies_eq_43_decides_as_41_and_42(
     direct: float, home: float, site: float, size: float, gamma: float, eta: float, count: int
 ) -> None:
-    """The normalized time (43) is t2 / t1, so it is below 1 exactly where remote observation is faster."""
+    """The relative time (43) is t2 / t1, so it is below 1 exactly if remote observation is faster."""
     home_site, home_observer, observer_site = Link(0.0, direct), Link(0.0, home), Link(0.0, site)
     task = Task(size, gamma, eta, 0.1)
     ratio = compute_relative_time(count, home_site, home_observer, observer_site, task)
@@ -36,7 +36,7 @@ def test_without_latencies_eq_43_decides_as_41_and_42(
 def test_both_ways_take_equally_long_at_the_break_even(
     near_s: float, near: float, far_s: float, far: float, size: float, gamma: float
 ) -> None:
-    """At the number of observations where remote begins to pay, t1 and t2 are equal."""
+    """At the number of observations where remote observation starts to pay off, t1 and t2 are equal."""
     home_site, observer_site, task = Link(far_s, far), Link(near_s, near), Task(size, gamma, 0.2, 0.5)
     count = find_break_even(home_site, home_site, observer_site, task)
     if count < 1e9:
@@ -46,7 +46,7 @@ def test_both_ways_take_equally_long_at_the_break_even(
 
 @given(st.lists(st.tuples(st.floats(1e2, 1e6), st.floats(0.0, 30.0)), max_size=60))
 def test_a_fitted_link_is_never_negative(seen: list[tuple[float, float]]) -> None:
-    """Whatever was measured, latency and seconds per byte are not negative, nor is an estimate."""
+    """For any measurements, latency, seconds per byte and estimates are not negative."""
     meter = LinkMeter()
     for size, took_s in seen:
         meter = meter.add(size, took_s)
@@ -56,7 +56,7 @@ def test_a_fitted_link_is_never_negative(seen: list[tuple[float, float]]) -> Non
 
 
 def test_noise_does_not_make_a_host_flap() -> None:
-    """A host moves only for a clear saving, and not again for hours, also if the measurements turn around."""
+    """A host only moves for a clear saving, and not again for hours, even if the measurements are reversed."""
     host = HostCosts("a.test", {"": 1.0, "tokyo": 0.5}, place="", since_s=0.0)
     moved = choose_place(host, 1e6)
     assert moved == "tokyo"
@@ -75,7 +75,7 @@ def test_noise_does_not_make_a_host_flap() -> None:
 def test_greedy_assignment_respects_room_and_never_beats_the_best(
     seconds: list[tuple[float, float, float]], room: float
 ) -> None:
-    """No observer is given more than it has room for; trying everything is never worse than the greedy rule."""
+    """No observer gets more than it has room for; trying everything is never worse than the greedy rule."""
     hosts = [HostCosts(f"h{n}", {"": home, "x": x, "y": y}) for n, (home, x, y) in enumerate(seconds)]
     places = assign_hosts(hosts, {"x": room, "y": room}, 1e6)
     for name in ("x", "y"):

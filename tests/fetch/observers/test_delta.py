@@ -1,4 +1,4 @@
-"""Bodies on their way home: what is sent is small, and what cannot be is refused."""
+"""Bodies sent home: they are small, and invalid ones are refused."""
 
 import os
 
@@ -14,13 +14,13 @@ LIMIT = 1 << 22
 
 @given(st.binary(max_size=4000), st.binary(max_size=4000))
 def test_a_body_arrives_as_it_was(old: bytes, new: bytes) -> None:
-    """Whatever the last copy was, home rebuilds the new body exactly."""
+    """Whatever the last copy was, home restores the new body exactly."""
     packed = pack_body(new, old or None, digest_body(old))
     assert unpack_body(packed, old, LIMIT) == new
 
 
 def test_a_small_change_of_a_large_page_costs_little() -> None:
-    """A sentence changed in a megabyte that cannot be compressed is sent in a few hundred bytes."""
+    """A changed sentence in an incompressible megabyte is sent in a few hundred bytes."""
     old = os.urandom(1 << 20)
     packed = pack_body(old[: 1 << 19] + b"one more sentence" + old[1 << 19 :], old, digest_body(old))
     assert packed.form == "delta"
@@ -28,7 +28,7 @@ def test_a_small_change_of_a_large_page_costs_little() -> None:
 
 
 def test_bombs_are_not_unpacked() -> None:
-    """A few kilobytes that unpack to gigabytes, or state that they do, are refused before they take memory."""
+    """A few kilobytes that expand to gigabytes, or claim to, are refused before they take memory."""
     bomb = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 28))
     honest_size = PackedBody("whole", bomb, 1 << 28, "")
     for packed in (honest_size, replace_size(honest_size, LIMIT), replace_size(honest_size, 100)):
@@ -37,7 +37,7 @@ def test_bombs_are_not_unpacked() -> None:
 
 
 def test_a_large_window_is_refused() -> None:
-    """A frame that asks for a window of half a gigabyte is refused, since the window is allocated first."""
+    """A frame that requires a window of half a gigabyte is refused, because the window is allocated first."""
     parameters = zstandard.ZstdCompressionParameters(window_log=29, enable_ldm=True)
     frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     data = frame.compress(os.urandom(1000)) + frame.flush()
@@ -46,7 +46,7 @@ def test_a_large_window_is_refused() -> None:
 
 
 def test_deltas_that_are_not_what_they_claim_are_refused() -> None:
-    """A delta to another copy, with another size or digest, cut off, or without its copy is refused."""
+    """A delta from another copy, with a wrong size or digest, truncated, or without its copy is refused."""
     old, new = b"old text " * 500, b"old text " * 499 + b"new text"
     packed = pack_body(new, old, digest_body(old))
     other = b"a wholly different page " * 300
@@ -66,5 +66,5 @@ def test_deltas_that_are_not_what_they_claim_are_refused() -> None:
 
 
 def replace_size(packed: PackedBody, size: int) -> PackedBody:
-    """The same with another stated size."""
+    """Return the same with another stated size."""
     return packed._replace(size=size)

@@ -59,7 +59,7 @@ def test_a_state_survives_a_store(state: RobotsState) -> None:
 
 
 def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
-    """The bytes are kept, so a crawler under another name gets its own rules from the same store."""
+    """The bytes are stored, so a crawler with another name gets its own rules from the same store."""
     body = b"User-agent: other\nDisallow: /\n"
     state = apply_event(UNKNOWN, RobotsResponse(0.0, 200, body, 0, ()), "vedette")
     assert state.rules.is_allowed("https://example.org/")
@@ -79,6 +79,6 @@ def test_a_stored_file_is_read_for_the_agent_that_asks() -> None:
     ],
 )
 def test_a_damaged_state_is_reported(change: dict[str, object]) -> None:
-    """A stored state that contradicts itself is a store error, and never allows everything."""
+    """A stored state that contradicts itself is an error, and never allows everything."""
     with pytest.raises(StoreCorrupt):
         state_from_json({**state_to_json(GOOD), **change}, "vedette")

@@ -1,4 +1,4 @@
-"""Hostile files; each test has to return at all, which pytest-timeout guards."""
+"""Hostile robots.txt files; the tests only have to finish in time."""
 
 from vedette.fetch.robots.rules import is_allowed, parse_robots
 
@@ -6,7 +6,7 @@ HOST = "https://example.org"
 
 
 def test_ten_thousand_stars() -> None:
-    """A pattern of nothing but stars and letters meets a path that matches until its last byte."""
+    """A pattern of stars and letters is matched with a path that matches up to its last byte."""
     body = b"user-agent: *\ndisallow: /" + b"*a" * 8_000
     assert not is_allowed(body, "vedette", f"{HOST}/" + "a" * 10_000)
     assert is_allowed(body, "vedette", f"{HOST}/" + "a" * 7_999)
@@ -23,7 +23,7 @@ def test_many_rules_with_stars_on_a_long_path() -> None:
 
 
 def test_many_groups() -> None:
-    """Groups of forty thousand strangers do not hide our own."""
+    """Forty thousand groups of other crawlers do not hide ours."""
     strangers = b"".join(b"user-agent: bot%s\ndisallow: /\n" % (b"x" * (n % 50)) for n in range(20_000))
     body = strangers + b"user-agent: vedette\ndisallow: /a\n" + strangers
     assert not is_allowed(body, "vedette", f"{HOST}/a")
@@ -31,7 +31,7 @@ def test_many_groups() -> None:
 
 
 def test_an_endless_line_is_cut_and_the_next_one_read() -> None:
-    """A line of megabytes counts by its beginning, and what follows it is read as usual."""
+    """Only the beginning of a line of megabytes counts, and the lines after it are read as usual."""
     body = b"user-agent: *\ndisallow: /a" + b"b" * 3_000_000 + b"\ndisallow: /c\n"
     assert is_allowed(body, "vedette", f"{HOST}/a")
     assert not is_allowed(body, "vedette", f"{HOST}/c")
@@ -39,7 +39,7 @@ def test_an_endless_line_is_cut_and_the_next_one_read() -> None:
 
 
 def test_a_line_counts_up_to_the_length_of_the_reference() -> None:
-    """The reference holds eight times 2 083 bytes of a line, one of them for its end."""
+    """The reference parser reads eight times 2,083 bytes of a line, including its end."""
     start = b"disallow: /"
     fitting = b"a" * (8 * 2083 - 1 - len(start))
     body = b"user-agent: *\n" + start + fitting
@@ -48,19 +48,19 @@ def test_a_line_counts_up_to_the_length_of_the_reference() -> None:
 
 
 def test_megabytes_of_line_endings() -> None:
-    """Empty lines, however many and of whatever kind, neither end a group nor cost memory."""
+    """Empty lines of any number and kind neither end a group nor use memory."""
     body = b"user-agent: *\n" + b"\r\n\n\r" * 500_000 + b"disallow: /a"
     assert not is_allowed(body, "vedette", f"{HOST}/a")
 
 
 def test_what_follows_a_nul_is_not_seen() -> None:
-    """A NUL ends its line for the reader, not the file."""
+    """A NUL ends its line, but not the file."""
     body = b"user-agent: *\0x\ndisallow: /a\0bc\n\0disallow: /d\ndisallow: /e\n"
     assert [is_allowed(body, "vedette", f"{HOST}/{path}") for path in ("a", "d", "e")] == [False, True, False]
 
 
 def test_bytes_that_are_no_text() -> None:
-    """Every byte value, in every place of a line, is taken in silence."""
+    """Every byte value is accepted without an error at every place of a line."""
     noise = bytes(range(256)) * 200
     body = noise + b"\nuser-agent: *\ndisallow: /a\n" + noise + b"\ndisallow: /" + noise
     assert not is_allowed(body, "vedette", f"{HOST}/a")

@@ -51,7 +51,7 @@ def of_header(*values: str) -> Directives:
     ],
 )
 def test_the_words(words: str, expected: Directives) -> None:
-    """Header and meta tag understand the same words, in any case and order, and leave unknown ones aside."""
+    """Header and meta tag understand the same words, in any case and order, and ignore unknown ones."""
     assert of_header(words) == expected
     assert parse_meta_directives([("robots", words)], "vedette") == expected
 
@@ -74,18 +74,18 @@ def test_the_words(words: str, expected: Directives) -> None:
     ],
 )
 def test_a_header_may_address_one_agent(value: str, *, is_indexed: bool) -> None:
-    """A name applies to everything up to the next name; directives for others do not bind us."""
+    """A name applies to everything up to the next name; directives for others do not apply to us."""
     assert of_header(value).index is is_indexed
 
 
 def test_a_date_is_no_address() -> None:
-    """The colons within a date do not turn it into the name of an agent."""
+    """The colons in a date do not make it the name of an agent."""
     assert of_header("otherbot: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT") == UNRESTRICTED
     assert of_header("vedette: unavailable_after: Fri, 25 Jun 2010 23:00:00 GMT").unavailable_after_s == JUNE_S
 
 
 def test_several_headers_add_up() -> None:
-    """Each header line starts again for everyone, and all lines count together."""
+    """Each header line starts with directives for everyone, and all lines are combined."""
     assert of_header("otherbot: noindex", "nofollow", "noarchive") == Directives(follow=False, archive=False)
 
 
@@ -95,19 +95,19 @@ def test_other_headers_say_nothing() -> None:
 
 
 def test_meta_tags_of_our_name_add_to_those_for_everyone() -> None:
-    """The name is compared in any case; tags for other agents and of other kinds do not count."""
+    """Names are compared in any case; tags for other agents and of other kinds do not count."""
     metas = [("ROBOTS", "nofollow"), (" Vedette ", "noarchive"), ("otherbot", "noindex"), ("description", "none")]
     assert parse_meta_directives(metas, "vedette") == Directives(follow=False, archive=False)
 
 
 def test_merging_takes_the_stricter_part_of_each() -> None:
-    """Neither a smaller number nor an earlier date nor a prohibition is lost."""
+    """No smaller number, earlier date or prohibition is lost."""
     a = Directives(index=False, max_snippet=10, unavailable_after_s=5.0)
     b = Directives(snippet=False, max_snippet=20, unavailable_after_s=3.0)
     assert merge_directives(a, b) == Directives(False, snippet=False, max_snippet=10, unavailable_after_s=3.0)
 
 
 def test_endless_headers_come_back() -> None:
-    """A hundred thousand bytes of separators, words or names are read and come back."""
+    """A hundred thousand bytes of separators, words or names are parsed in time."""
     for noise in (",", "a:", "noindex ", " ", "unavailable_after:1,", "max-snippet:1,", "a" * 1000 + ","):
         assert isinstance(of_header(noise * (100_000 // len(noise))), Directives)

@@ -46,7 +46,7 @@ Disallow: /example/page/disallowed.gif
     ],
 )
 def test_the_simple_example_of_rfc_9309(agent: str, path: str, *, expected: bool) -> None:
-    """The crawlers of RFC 9309, section 5.1, get the rules that its text says."""
+    """The crawlers of RFC 9309, section 5.1, get the rules given there."""
     assert is_allowed(RFC_9309_SIMPLE, agent, f"https://example.com{path}") is expected
 
 
@@ -96,13 +96,13 @@ def test_rules_before_any_agent_belong_to_nobody() -> None:
 
 @pytest.mark.parametrize("agent", ["*", "* ", "*\tand more", "vedette", "VEDETTE/1.0", "vedette bot"])
 def test_agents_that_mean_us(agent: str) -> None:
-    """A star with a comment after it means everyone; a name counts up to its first invalid character."""
+    """A star followed by a comment means everyone; a name ends at its first invalid character."""
     assert not is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
 @pytest.mark.parametrize("agent", ["*bot", "vedettes", "vedette-images", "ved", "the vedette", ""])
 def test_agents_that_mean_somebody_else(agent: str) -> None:
-    """A name matches only as a whole."""
+    """A name only matches as a whole."""
     assert is_allowed(f"User-agent: {agent}\nDisallow: /".encode(), "vedette", "https://example.org/")
 
 
@@ -112,14 +112,14 @@ def test_agents_that_mean_somebody_else(agent: str) -> None:
     + [f"{misspelt}: /a" for misspelt in ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")],
 )
 def test_a_rule_that_was_meant_is_obeyed(line: str) -> None:
-    """Missing colons and the misspellings that the reference accepts still make rules."""
+    """Rules with missing colons, and misspellings that the reference parser accepts, are still rules."""
     for agent_key in ("user-agent", "useragent", "user agent"):
         assert not is_allowed(f"{agent_key}: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 
 @pytest.mark.parametrize("line", ["disallow", "disallow:", ": /a", "disallow /a /b", "dis-allow: /a", "#disallow: /a"])
 def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
-    """Lines without a key, without a value, or of three words are not rules."""
+    """Lines without a key, without a value, or with three words are not rules."""
     assert is_allowed(f"user-agent: *\n{line}".encode(), "vedette", "https://example.org/a")
 
 

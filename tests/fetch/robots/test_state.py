@@ -28,12 +28,12 @@ FILE = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 7\nSitemap: https://ex
 def after(
     state: RobotsState, status: int, now_s: float = NOW_S, *, redirects: int = 0, headers: Headers = ()
 ) -> RobotsState:
-    """The state after an answer; every answer has a body, so that a status alone decides whether it counts."""
+    """Return the state after a response; every response has a body, so only the status decides whether it counts."""
     return apply_event(state, RobotsResponse(now_s, status, FILE, redirects, headers), "vedette")
 
 
 def after_silence(state: RobotsState, now_s: float = NOW_S) -> RobotsState:
-    """The state after no answer."""
+    """Return the state after a request without a response."""
     return apply_event(state, RobotsFailure(now_s, "too slow"), "vedette")
 
 
@@ -183,7 +183,7 @@ def test_a_304_without_a_copy_is_asked_again_once() -> None:
 
 
 def test_a_file_that_is_gone_is_forgotten() -> None:
-    """After a 404, a 304 can't restore the old rules."""
+    """After a 404, a 304 cannot restore the old rules."""
     state = after(after(UNKNOWN, 200, headers=(("etag", '"1"'),)), 404)
     assert build_conditional_headers(*state.validators) == ()
     assert check_url(after(state, 304), PAGE, NOW_S) == RobotsNeeded()
@@ -203,7 +203,7 @@ def test_a_validator_that_cannot_be_sent_back_is_dropped(etag: str) -> None:
 
 
 def test_a_clock_that_was_put_back_makes_it_ask() -> None:
-    """A state from the far future decides nothing and blocks no one."""
+    """A state from the far future decides nothing and blocks nothing."""
     for state in (after(UNKNOWN, 200), after(UNKNOWN, 404), after_silence(UNKNOWN)):
         assert isinstance(check_url(state, PAGE, NOW_S - 365 * DAY_S), RobotsNeeded)
 

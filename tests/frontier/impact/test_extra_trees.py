@@ -1,4 +1,4 @@
-"""Extremely randomized trees: properties of their leaves, and that they predict as well as a library's."""
+"""Extremely randomized trees: properties of their leaves, and predictions as good as a library's."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from vedette.policy import Floats, rng_for
 
 
 def draw_rows(rows: int, seed: int) -> tuple[Floats, Floats]:
-    """Rows of several kinds of features, and targets that some of them decide, with noise."""
+    """Draw rows of several kinds of features, and noisy targets that depend on some of them."""
     rng = rng_for(seed, "tests/extra-trees")
     table = rng.random((rows, 6))
     table[:, 1] = rng.integers(0, 3, rows)
@@ -37,7 +37,7 @@ def test_every_row_has_a_leaf_with_enough_company(cells: list[tuple[float, int]]
 
 
 def test_a_seed_decides_the_forest() -> None:
-    """The same seed grows the same trees, another one others."""
+    """The same seed grows the same trees; another one grows others."""
     rows, targets = draw_rows(200, 1)
     same, again, other = (fit_forest(rows, targets, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(same.threshold, again.threshold)

@@ -1,4 +1,4 @@
-"""Sketches, neediness and means: each against its definition."""
+"""Sketches, neediness and means, each compared with its definition."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), SCORES), max_size=30))
 def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
-    """In any order of scores, the first places are the best of each page's latest scores."""
+    """In any order of scores, the first places have the best of each page's latest scores."""
     sketches = Sketches.empty(3, first=2, spare=9)
     last: dict[tuple[int, int], float] = {}
     for query, page, score in told:
@@ -28,7 +28,7 @@ def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
 
 
 def test_a_page_is_not_in_its_own_way() -> None:
-    """For a page in a top place, the threshold is the score behind it; for others, that of the last top place."""
+    """For a page in a top place, the threshold is the score after it; for others, that of the last top place."""
     sketches = Sketches.empty(1, first=1, spare=2).put(np.zeros(2, int), np.array([7, 8]), np.array([5.0, 4.0]))
     assert sketches.get_thresholds_without(np.zeros(2, int), np.array([7, 9])).tolist() == [4.0, 5.0]
 
@@ -44,7 +44,7 @@ def test_improvability_falls_as_it_was_seen_to() -> None:
 
 @pytest.mark.parametrize("improved", [[], [0.0, 0.0], [2.0]])
 def test_improvability_of_little_is_the_same_for_all(improved: list[float]) -> None:
-    """Without data, without improvement or with a single bucket, all queries are equally improvable."""
+    """Without data, without improvement, or with a single bucket, all queries are equally improvable."""
     rates = Improvability().add_cycle(np.full(len(improved), 0.3), np.array(improved))
     assert np.ptp(rates.predict(np.array([0.0, 0.5, 1.0]))) == 0
 
@@ -94,7 +94,7 @@ def test_no_other_weights_fit_better(rows: list[tuple[float, float, float]]) -> 
 
 
 def test_a_fit_never_promises_less_than_nothing() -> None:
-    """A falling line is cut at 0, and extrapolates as a constant."""
+    """A falling line is cut at 0, and extrapolated as a constant."""
     fit = Quadratic.fit(np.arange(10.0), np.array([9.0, 6, 4, 2, 1, 0, 0, 0, 0, 0]))
     assert (fit.predict(np.linspace(-5, 50, 30)) >= 0).all()
     assert fit.predict(np.array([50.0])) == fit.predict(np.array([9.0]))

@@ -1,4 +1,4 @@
-"""Which queries unseen URLs match, against the plain definition."""
+"""Which queries match unseen URLs, compared with the plain definition."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ WORDS = st.lists(st.sampled_from(["tide", "moon", "ferry", "rope", "gull"]), max
 
 
 def wanted_of(queries: list[str]) -> QuerySet:
-    """Queries that are all searched once; rarer first letters make words rarer."""
+    """Return queries that are each searched once; rarer first letters make words rarer."""
     words = [split_words(query) for query in queries]
     start = np.append(0, np.cumsum([len(each) for each in words], dtype=np.int64))
     flat = [word for each in words for word in each]
@@ -24,7 +24,7 @@ def wanted_of(queries: list[str]) -> QuerySet:
 
 
 def grams(text: str) -> set[tuple[str, ...]]:
-    """All runs of one to three words."""
+    """Return all runs of one to three words."""
     words = split_words(text)
     return {tuple(words[at : at + n]) for n in range(1, MAX_NGRAM + 1) for at in range(len(words) - n + 1)}
 
@@ -53,7 +53,7 @@ FORMS = {"tide": "tides", "gull": "gulls"}
 
 
 def with_forms(queries: list[str]) -> QuerySet:
-    """The same queries, where two words have a plural that counts for less."""
+    """Return the same queries, where two words have a plural that counts for less."""
     plain = wanted_of(queries)
     flat = [word for query in queries for word in split_words(query)]
     place = [at for at, word in enumerate(flat) if word in FORMS]
@@ -82,7 +82,7 @@ def test_other_forms_match_as_the_words_do(queries: list[str], pages: list[tuple
 
 
 def test_a_form_says_less_than_the_word_and_a_chosen_query_keeps_its_forms() -> None:
-    """A plural counts with its weight, whichever queries were selected before."""
+    """A plural counts with its weight, no matter which queries were selected before."""
     wanted = with_forms(["moon", "tide rope"]).select(np.array([1]))
     pairs = Matcher(wanted).match_pairs(tokenize_texts(["x://tides-rope", "x://tide-rope"], []))
     assert pairs.share.tolist() == [1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Breadth first: the link distance decides, the running number breaks ties, and nothing else counts."""
+"""Breadth first: the link distance decides, the serial number breaks ties, and nothing else counts."""
 
 import numpy as np
 from hypothesis import given
@@ -13,7 +13,7 @@ numbers = st.integers(0, 2**32 - 1)
 
 
 def worth_of(rows: list[tuple[int, int]], seed: int = 1, now_s: float = 0.0) -> Floats:
-    """The worth of rows of depth and running number."""
+    """Return the worth of rows of depth and serial number."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     policy = Breadth()
     batch = UnseenUrls(columns[:, 0], columns[:, 1], inlinks=np.arange(len(rows)))
@@ -35,7 +35,7 @@ def test_neighbouring_numbers_far_from_the_start_still_differ() -> None:
 
 @given(st.integers(2**32, 2**62), depths)
 def test_a_number_beyond_all_bounds_never_outweighs_a_link(number: int, depth: int) -> None:
-    """However many URLs were seen before, lower depth comes first."""
+    """No matter how many URLs were seen before, lower depth comes first."""
     nearer, farther = worth_of([(depth, number), (depth + 1, 0)])
     assert nearer > farther
 

@@ -17,7 +17,7 @@ Row = tuple[int, int, int]
 
 
 def worth_of(rows: list[Row]) -> Floats:
-    """The worth of rows of in-links, depth and running number."""
+    """Return the worth of rows of in-links, depth and serial number."""
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     policy = Inlinks()
     batch = UnseenUrls(depth=columns[:, 1], found=columns[:, 2], inlinks=columns[:, 0])
@@ -26,13 +26,13 @@ def worth_of(rows: list[Row]) -> Floats:
 
 @given(st.tuples(counts, depths, numbers), st.tuples(counts, depths, numbers))
 def test_two_urls_are_ordered_by_inlinks_then_depth_then_number(a: Row, b: Row) -> None:
-    """One in-link more outweighs any nearness; at equal counts, fewer links from the start, then the earlier find."""
+    """One more in-link outweighs any difference in depth; at equal counts, lower depth wins, then the earlier find."""
     first, second = worth_of([a, b])
     assert (first > second) == ((-a[0], *a[1:]) < (-b[0], *b[1:]))
 
 
 def test_nobody_linked_is_worth_no_less_than_linked_once() -> None:
-    """A start URL has no in-links, which doesn't put it last."""
+    """A start URL has no in-links, but that doesn't make it last."""
     start, once = worth_of([(0, 0, 0), (1, 0, 0)])
     assert start == once
 

@@ -1,4 +1,4 @@
-"""The gain of a page change: equal to the lab's computation, one query and one page at a time."""
+"""The gain of a page change equals the lab's computation, one query and one page at a time."""
 
 from collections.abc import Callable
 
@@ -43,13 +43,13 @@ SCORES = st.lists(st.integers(1, 999), min_size=1, max_size=40, unique=True)
 
 
 def words(body: str, title: str = "", anchors: str = "") -> PageWords:
-    """The words of a page."""
+    """Return the words of a page."""
     fields = [hash_words(text.encode()) for text in (title, "", anchors, "", body)]
     return np.concatenate(fields), tuple(map(len, fields))
 
 
 def placed(**places: int) -> PageWords:
-    """A page of six hundred words with each of these words at a place: the earlier, the better it answers."""
+    """Return a page of six hundred words with each of these words at a place: the earlier, the better it matches."""
     body = ["sand"] * 600
     for word, place in places.items():
         body[place] = word
@@ -57,12 +57,12 @@ def placed(**places: int) -> PageWords:
 
 
 def watching(*terms: str) -> WatchedQueries:
-    """These single words, each searched in every search."""
+    """Return these single words, each searched in every search."""
     return build_watched([(WatchedQuery.of_word(Slot((hash_word(term),), (1.0,), 1.0)), 1.0) for term in terms])
 
 
 def answers(watched: WatchedQueries, pages: list[PageWords]) -> QueryScores:
-    """Return how well pages answer, by their words alone."""
+    """Return how well pages match, by their words alone."""
     return AnswerScorer(watched).score(concatenate_words(pages), PageSignals.neutral(len(pages)))
 
 
@@ -88,7 +88,7 @@ def score(watched: WatchedQueries, page: PageWords) -> float:
 
 
 def alone(curve: ScoreCurve, scores: Floats, *, within: bool = False) -> tuple[Floats, Floats]:
-    """A column of the curve for each pair of neighboring scores: the ranks of both among others, and the gains."""
+    """Return a column of the curve for each pair of neighboring scores: both ranks among others, and the gains."""
     rows = ScoreCurve(*(np.repeat(part[:, None], len(scores) - 1, axis=1) for part in curve))
     r1, r2 = find_ranks(rows, scores[:-1]), find_ranks(rows, scores[1:])
     inside = np.full(len(r1), within) & (scores[:-1] > 0)
@@ -119,7 +119,7 @@ def test_with_exact_curves_gains_are_those_of_the_two_lists(others: list[int], d
 
 @given(SCORES, st.data())
 def test_a_page_is_taken_out_of_its_own_way(others: list[int], data: st.DataObject) -> None:
-    """A curve that includes the page by its old score gives the same result as one of the other pages alone."""
+    """A curve that includes the page's old score gives the same result as one without the page."""
     free = [value for value in range(1, 1000) if value not in others]
     s1, s2 = data.draw(st.sampled_from(free)), data.draw(st.sampled_from([0, *free]))
     pair = np.array([s1, s2], np.float64)
@@ -185,7 +185,10 @@ def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
 
 
 def asked_of(watched: WatchedQueries, versions: list[PageWords]) -> Workload:
-    """The lab's own workload: version v is of page v, but the last one is of page 0, too. All answer all words."""
+    """Return the lab's own workload: version v is of page v, but the last one is also of page 0.
+
+    All match all words.
+    """
     found = [answers(watched, [version]) for version in versions]
     pages, terms = len(versions) - 1, len(watched)
     assert all(len(each.query) == terms for each in found)
@@ -202,9 +205,9 @@ def asked_of(watched: WatchedQueries, versions: list[PageWords]) -> Workload:
 
 @pytest.mark.parametrize(("pages", "curves"), [(3, None), (3, histogram_curve), (25, histogram_curve)])
 def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], ScoreCurve] | None) -> None:
-    """One page of some is replaced or comes first: the sum over words is ``delta_q_a`` of the lab, by the same curves.
+    """One of some pages is replaced or comes first: the sum over words is the lab's ``delta_q_a``, by the same curves.
 
-    Few results are exact. Of many, curves differ a little: here they are binned, and have the page itself in them.
+    With few results, it is exact. With many, curves differ slightly: here they are binned, and contain the page itself.
     """
     rng = rng_for(1, "test/gains")
     places = np.array([0, 30, 100, 300]) if pages == 3 else 12 * np.arange(pages + 1)
@@ -243,7 +246,7 @@ def test_what_stays_the_same_brings_nothing(body: list[str], title: list[str]) -
 
 
 def test_a_name_given_by_others_raises_a_page() -> None:
-    """The text of links to a page counts like its own words."""
+    """Anchor texts count like a page's own words."""
     watched = watching("tide")
     page = words("sand " * 300)
     curves = curves_of(watched, [page, words("tide " + "sand " * 300)])
@@ -274,7 +277,7 @@ def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> 
 
 
 def test_what_a_query_would_gain_is_shared_out_over_its_words() -> None:
-    """A page that matches gets its words: the rarer one is worth more, and other forms according to their weight."""
+    """A matching page gets the query's words: rarer ones are worth more, and other forms count with their weight."""
     low, tide = Slot((7, 8), (1.0, 0.5), 1.0), Slot((5,), (1.0,), 3.0)
     curves = curves_of(build_watched([(WatchedQuery((low, tide), (True, True), 2), 1.0)]), [])
     numbers, gains = estimate_word_gains(curves, 0.5)
@@ -284,7 +287,7 @@ def test_what_a_query_would_gain_is_shared_out_over_its_words() -> None:
 
 
 def test_idf_is_that_of_ranking() -> None:
-    """The same rule applies to all words at once and to each alone."""
+    """The same rule applies to all words at once and to each word alone."""
     assert compute_term_idf(np.array([0, 3, 10]), 10).tolist() == pytest.approx(
         [compute_idf(df, 10) for df in (0, 3, 10)]
     )

@@ -1,4 +1,4 @@
-"""The query language: each operator, non-operators, the limits, and that any text can be parsed."""
+"""The query language: operators, text that resembles them, limits, and that any text can be parsed."""
 
 # ruff: noqa: RUF001 - typographic signs and look-alikes are what people type
 from datetime import UTC, datetime
@@ -40,17 +40,17 @@ MANY = settings().max_examples * (5 if MODEST else 50)
 
 
 def day_s(year: int, month: int = 1, day: int = 1) -> float:
-    """The start of a day."""
+    """Return the start of a day."""
     return datetime(year, month, day, tzinfo=UTC).timestamp()
 
 
 def words(asked: ParsedQuery) -> list[list[str]]:
-    """The groups of a query, each part as its words with a plus between."""
+    """Return the groups of a query, each part as its words joined with plus signs."""
     return [["+".join(part.words) for part in group] for group in asked.every]
 
 
 def unsaid(asked: ParsedQuery) -> ParsedQuery:
-    """A query without its notes."""
+    """Return a query without its notes."""
     return asked._replace(text="", notes=())
 
 
@@ -219,7 +219,7 @@ def test_several_times() -> None:
     ],
 )
 def test_values_without_sense(text: str, group: str) -> None:
-    """An operator with an invalid value is searched as words, and a note names it."""
+    """An operator with an invalid value is searched as words, and a note mentions it."""
     asked = parse_query(f"gulls {text}", NOW)
     assert words(asked) == [["gulls"], [group]]
     assert len(asked.notes) == 1
@@ -303,7 +303,7 @@ def test_spoken(text: str, canonical: str) -> None:
 @settings(max_examples=MANY)
 @given(QUERIES | ANYTHING)
 def test_any_text_can_be_asked(text: str) -> None:
-    """For any text, nothing fails, limits hold, and parsing the written form gives the same query."""
+    """For any text, nothing fails, limits are respected, and parsing the normal form gives the same query."""
     asked = parse_query(text, NOW)
     assert len(asked.every) <= 32
     assert all(0 < len(group) <= 8 for group in asked.every)

@@ -1,4 +1,4 @@
-"""Index queries for a query: every group required, common words not, order looked up separately, filters always."""
+"""Index queries: every group is required except stop words, order is looked up separately, filters always apply."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,12 +15,12 @@ FORMS = {"cars": (("car", 0.8),), "car": (("cars", 0.8),)}
 
 
 def planned(query: str, access: Sequence[str] = ("public",)) -> RetrievalPlan:
-    """The plan of a query as typed."""
+    """Return the plan of a query as typed."""
     return build_plan(parse_query(query, NOW_S), lambda word: FORMS.get(word, ()), access)
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """A tree, node by node."""
+    """Yield the nodes of a tree."""
     yield node
     match node:
         case Or(parts):
@@ -44,7 +44,7 @@ def required(node: Node) -> tuple[Node, ...]:
 
 
 def words_in(node: Node) -> set[str]:
-    """All words that a node speaks of."""
+    """Return all words in a node."""
     found: set[str] = set()
     for each in nodes(node):
         if isinstance(each, Term):
@@ -126,7 +126,7 @@ def test_filters_are_required() -> None:
     ],
 )
 def test_looser_plans_let_go_of_words(query: str, asked_for: list[int]) -> None:
-    """Of few words, first all but one are required, then half; of many, any one."""
+    """Of a few words, first all but one are required, then half; of many words, any one."""
     found = [part.at_least for node in planned(query).looser for part in required(node) if isinstance(part, Or)]
     assert found == asked_for
 
@@ -156,14 +156,14 @@ def test_a_pasted_title_is_found_in_order() -> None:
 
 
 def test_several_words_may_stand_for_one() -> None:
-    """A form of several words is searched as a phrase."""
+    """A form with several words is searched as a phrase."""
     plan = build_plan(parse_query("k8s"), lambda _word: (("container ship", 0.8),), ("public",))
     assert Phrase("body", ("container", "ship"), 0.8) in list(nodes(plan.node))
     assert [word for word, _ in plan.wanted[0].words] == ["k8s", "container", "ship"]
 
 
 def test_places_keep_to_their_field() -> None:
-    """A word with intitle: or inurl: is searched only there."""
+    """A word with intitle: or inurl: is only searched there."""
     (group,) = (part for part in required(planned("intitle:kites").node) if isinstance(part, Or))
     assert {term.field for term in nodes(group) if isinstance(term, Term)} == {"title"}
 

@@ -30,7 +30,7 @@ LETTERS = st.sampled_from("aeinrstx")
 
 
 def spelling_of(pages: dict[str, int]) -> SpellChecker:
-    """The spelling of an index."""
+    """Return the spelling checker of an index."""
     return build_spell_checker(build_vocabulary(pages.items(), lambda _, words: list(words), []))
 
 
@@ -89,7 +89,7 @@ def test_nothing_better(typed: str) -> None:
 
 
 def test_neighbours_decide() -> None:
-    """Of two equally near and frequent words, the one that pages have next to the following word is chosen."""
+    """Of two equally close and frequent words, the one that occurs next to the following word is chosen."""
     spelling = spelling_of({"mouse": 500, "house": 500, "trap": 800, "roof": 800, "the": 9_000})
     together = {("mouse", "trap"): 90, ("house", "roof"): 90}
 
@@ -107,7 +107,7 @@ def test_split_that_no_page_has() -> None:
 
 
 def test_words_that_stand_apart_on_pages() -> None:
-    """Two words that are next to each other on many pages are not joined."""
+    """Two words that are often next to each other on pages are not joined."""
     assert correct_words(["word", "press"], SPELLING, lambda _one, _other: 900) is None
 
 
@@ -141,7 +141,7 @@ def test_any_query(typed: list[str]) -> None:
 
 
 def edited(word: str, place: int, letter: str, kind: int) -> str:
-    """A word with one letter dropped, put in, changed or moved."""
+    """Return a word with one letter removed, inserted, changed or moved."""
     before, behind = word[:place], word[place:]
     ways = (before + behind[1:], before + letter + behind, before + letter + behind[1:])
     return (*ways, before + behind[1:2] + behind[:1] + behind[2:])[kind]

@@ -28,7 +28,7 @@ PAGES = {"kafka": 90, "kafkaesque": 3, "streams": 40, "string": 30, "the": 900, 
 
 
 def suggestions(phrases: Sequence[tuple[str, float]] = PHRASES) -> Suggestions:
-    """Suggestions over a small index."""
+    """Return suggestions over a small index."""
     return build_suggestions(phrases, build_vocabulary(PAGES.items(), lambda _, words: list(words), []))
 
 
@@ -68,14 +68,14 @@ def test_finished_word_is_not_completed() -> None:
 
 
 def test_a_word_begun_is_another_word() -> None:
-    """A match for one typed word does not count for the next with the same prefix."""
+    """A match for one typed word does not count for the next one with the same prefix."""
     found = suggestions([("Strings", 9.0), ("Strings and string builders", 1.0)]).complete("strings str", 5)
     assert found[0] == "Strings and string builders"
     assert "Strings" not in found
 
 
 def test_heavier_and_shorter_first() -> None:
-    """Of equally long titles the heavier comes first, of equally heavy ones the shorter."""
+    """Of equally long titles, the heavier one comes first; of equally heavy ones, the shorter."""
     phrases = [("zebra one", 1.0), ("zebra two", 3.0), ("zebra with many more words", 3.0)]
     assert suggestions(phrases).complete("zebra", 5) == ("zebra two", "zebra with many more words", "zebra one")
 
@@ -87,7 +87,7 @@ def test_one_spelling_of_each() -> None:
 
 
 def test_what_is_there_is_not_offered() -> None:
-    """A suggestion contains something not typed yet."""
+    """A suggestion contains something that was not typed yet."""
     assert "Kafka Streams" not in suggestions().complete("kafka streams", 5)
 
 
@@ -142,7 +142,7 @@ def test_all_titles_that_fit(titles: list[list[str]], typed: list[str]) -> None:
 
 
 def test_nothing_to_suggest() -> None:
-    """Without titles and words nothing is offered."""
+    """Without titles and words, there are no suggestions."""
     empty = build_suggestions([], build_vocabulary([], lambda _, words: list(words), []))
     assert empty.complete("anything", 5) == ()
 

@@ -17,12 +17,12 @@ ENGLISH = split_words("""
 
 
 def unstemmed(_: str, words: Sequence[str]) -> list[str]:
-    """A stemmer that finds no forms."""
+    """Return a stemmer that finds no forms."""
     return list(words)
 
 
 def vocabulary(*languages: str, words: Sequence[str] = ENGLISH) -> Vocabulary:
-    """Words; the first is the most frequent."""
+    """Return a vocabulary of these words; the first is the most frequent."""
     return build_vocabulary([(word, 10 * len(words) - place) for place, word in enumerate(words)], stem, languages)
 
 
@@ -31,7 +31,7 @@ WORDS = st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=6
 
 @given(WORDS, st.text(max_size=6))
 def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> None:
-    """Every word but the empty one has its number, and every other word has none."""
+    """Every word except the empty one has a number, and all other strings have none."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     pages.pop("", None)
     assert {word: found.doc_freq(word) for word in pages} == pages

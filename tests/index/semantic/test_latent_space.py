@@ -1,4 +1,4 @@
-"""Page vectors that are learned from words: the right space, and pages of one topic close together."""
+"""Page vectors learned from words: the space is correct, and pages on one topic are close together."""
 
 import numpy as np
 import pytest
@@ -14,20 +14,20 @@ TOPICS = 4
 
 
 def forward(pages: list[list[int]]) -> ForwardTokens:
-    """Pages with these words in their bodies."""
+    """Return pages with these words in their bodies."""
     words = np.array([word for page in pages for word in page], np.uint32)
     return ForwardTokens(words, np.array([[0, 0, 0, 0, len(page)] for page in pages], np.int64).reshape(-1, 5))
 
 
 def write_pages(seed: int, pages: int = 80) -> tuple[ForwardTokens, Ints]:
-    """Pages about a few topics, each with words of its own; and the topic of each."""
+    """Return pages on a few topics, each with its own words, and the topic of each page."""
     rng = rng_for(seed, "tests/latent_space")
     topics = rng.integers(TOPICS, size=pages)
     return forward([(100 * topic + rng.integers(1, 40, size=12)).tolist() for topic in topics.tolist()]), topics
 
 
 def test_pages_of_a_topic_are_close_even_without_a_common_word() -> None:
-    """Words that occur together count as related: pages without any common word are close within a topic."""
+    """Words that occur together count as related, so pages on a topic are close even without common words."""
     pages, topics = write_pages(1)
     space = learn_space(pages, rng_for(1, "learn"), TOPICS)
     assert space is not None
@@ -40,7 +40,7 @@ def test_pages_of_a_topic_are_close_even_without_a_common_word() -> None:
 
 
 def test_the_space_is_that_of_the_exact_decomposition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The randomized method spans the leading singular vectors, and small chunks give the same as one."""
+    """The randomized method spans the leading singular vectors, and small chunks give the same result as one."""
     pages, _ = write_pages(2)
     space = learn_space(pages, rng_for(2, "learn"), TOPICS)
     monkeypatch.setattr(latent_space, "CHUNK", 64)
@@ -57,7 +57,7 @@ def test_the_space_is_that_of_the_exact_decomposition(monkeypatch: pytest.Monkey
 
 @given(st.lists(st.lists(st.integers(1, 9), max_size=6), max_size=8))
 def test_any_pages_have_vectors_of_length_one_or_none(pages: list[list[int]]) -> None:
-    """Whatever pages say: no vectors at all, or one each, of length one or zero, and always finite."""
+    """For any pages, there are no vectors at all, or one per page, of length one or zero and always finite."""
     space = learn_space(forward(pages), rng_for(3, "learn"), 3)
     if space is None:
         return

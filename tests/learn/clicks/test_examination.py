@@ -12,7 +12,7 @@ SEARCHES = 6_000
 
 
 def shown() -> np.ndarray:
-    """Lists of ten of sixty results, in any order, so that position and result can be separated."""
+    """Return lists of ten of sixty results, in random order, so that position and result can be separated."""
     rng = rng_for(1, "test/shown")
     return np.array([rng.permutation(RESULTS)[:10] for _ in range(SEARCHES)])
 
@@ -23,7 +23,7 @@ def attractions() -> np.ndarray:
 
 
 def test_the_position_model_finds_places_and_attraction() -> None:
-    """Fitted to simulated clicks, the model recovers the users' behavior approximately."""
+    """Fitted to simulated clicks, the model approximately recovers the users' behavior."""
     truth = PositionModel(1.0 / np.arange(1.0, 11.0) ** 0.7, attractions())
     result = shown()
     log = ClickLog(result, draw_position_clicks(truth, result, rng_for(3, "test")), RESULTS)
@@ -33,7 +33,7 @@ def test_the_position_model_finds_places_and_attraction() -> None:
 
 
 def test_the_dbn_finds_contentment_and_perseverance() -> None:
-    """Fitted to users who read from the top, it recovers approximately when they stop."""
+    """Fitted to users who read from the top, it approximately recovers when they stop."""
     truth = CascadeModel(attractions(), 0.6, 0.85)
     result = shown()
     log = ClickLog(result, draw_cascade_clicks(truth, result, rng_for(4, "test")), RESULTS)
@@ -44,7 +44,7 @@ def test_the_dbn_finds_contentment_and_perseverance() -> None:
 
 
 def test_the_right_model_explains_new_clicks_best() -> None:
-    """On held-out clicks of users who follow the DBN, it is more likely than the position model."""
+    """For held-out clicks of users who follow the DBN, its likelihood is higher than that of the position model."""
     truth = CascadeModel(attractions(), 0.9, 0.95)
     result = shown()
     clicked = draw_cascade_clicks(truth, result, rng_for(5, "test"))
@@ -62,7 +62,7 @@ def test_the_likelihood_of_a_cascade_sums_to_one() -> None:
 
 
 def test_readers_look_less_the_further_down() -> None:
-    """The probability of examination falls along a list, in both models."""
+    """In both models, the probability of examination decreases along a list."""
     result = np.arange(10)[None, :]
     for model in (
         PositionModel(1.0 / np.arange(1.0, 11.0), np.full(10, 0.5)),

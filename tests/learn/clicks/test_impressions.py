@@ -12,7 +12,7 @@ TWO = (ShownResult(7, 1, 3.0), ShownResult(8, 2, 2.0, reason="tried"))
 
 
 def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -> SearchEvent:
-    """A search with two results."""
+    """Return a search with two results."""
     told = {"id": id_, "at_s": at_s, "query": "Kites", "words": "kites", "total": 2, "visitor": visitor, "results": TWO}
     return SearchEvent(**{**told, **about})  # type: ignore[arg-type]
 
@@ -23,14 +23,14 @@ def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visito
 
 
 def test_a_late_click_finds_its_slate() -> None:
-    """Clicks are joined by the slate's token, in whatever order both come."""
+    """Clicks are joined by the search's token, in either order."""
     seen = build_impressions([slate("a"), slate("b", 200.0, OTHER)], [click("b", 8, 9000.0, 9200.0), click("a", 7)])
     assert seen.page.tolist() == [7, 8, 7, 8]
     assert seen.clicked.tolist() == [True, False, False, True]
 
 
 def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
-    """A slate without view or click, an excluded slate and an excluded click leave no row or no click."""
+    """A search without view or click, an excluded search and an excluded click add no row or no click."""
     doubted = click("c", 7)._replace(filter_reason="too quick")
     view = ClickEvent("c", "view", 0, 101.0, 1.0, MARK)
     seen = build_impressions(
@@ -41,7 +41,7 @@ def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
 
 
 def test_who_is_back_at_once_did_not_like_it() -> None:
-    """A click counts less the sooner its user clicks or searches again, and fully if they stay away."""
+    """A click counts less the sooner its user clicks or searches again, and fully if they don't return."""
     quick = build_impressions([slate("a"), slate("b", 107.0)], [click("a", 7, 5.0, 105.0)])
     again = build_impressions([slate("a")], [click("a", 7, 5.0), click("a", 8, 6.0, 106.0)])
     stayed = build_impressions([slate("a")], [click("a", 7)])
@@ -51,14 +51,14 @@ def test_who_is_back_at_once_did_not_like_it() -> None:
 
 
 def test_fast_worlds_are_told_by_the_wall() -> None:
-    """In a world that runs a thousand times as fast, a user who returns after two real seconds is back at once."""
+    """In a world that runs a thousand times as fast, a user who returns after two real seconds returned immediately."""
     told = [slate("a"), slate("b", 2105.0)], [click("a", 7, 5.0, 105.0)]
     assert build_impressions(*told).liked[0] == 1.0
     assert build_impressions(*told, speed=1000.0).liked[0] == 0.0
 
 
 def test_browsers_of_one_address_are_known_as_such() -> None:
-    """Two visitor hashes of one address are two visitors and one address."""
+    """Two visitor hashes of an address are two visitors at one address."""
     seen = build_impressions([slate("a"), slate("b", visitor=OTHER)], [click("a", 7), click("b", 7)])
     assert len(np.unique(seen.visitor)) == 2
     assert len(np.unique(seen.address)) == 1

@@ -1,4 +1,4 @@
-"""Off-policy estimates: near the truth if the log supports it, and "not enough data" otherwise."""
+"""Off-policy estimates: close to the truth if the log supports it, and "not enough data" otherwise."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ VALUES = np.array([0.1, 0.2, 0.3, 0.4, 0.8])
 
 
 def logged(decisions: int, target: np.ndarray, model: np.ndarray, floor: float = 0.1) -> Decisions:
-    """A log of a policy that prefers the first action, evaluated for a policy with these probabilities."""
+    """Return a log of a policy that prefers the first action, evaluated for a policy with these probabilities."""
     rng = rng_for(1, "test/off-policy")
     chances = np.full(ACTIONS, floor)
     chances[0] = 1 - floor * (ACTIONS - 1)

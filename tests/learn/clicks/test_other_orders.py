@@ -1,4 +1,4 @@
-"""Estimates for another order: near the truth if enough readers got it at random, and none otherwise."""
+"""Estimates for another order: close to the truth if enough visitors got it at random, and missing otherwise."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,12 @@ ORDERS = {RELEVANCE_ONLY: [0, 1, 2, 3, 4], LEARNED_ONLY: [4, 3, 2, 0, 1], WITH_T
 
 
 def truth(group: str) -> float:
-    """The share of searches that succeed with an order."""
+    """Return the share of searches that succeed with an order."""
     return float(1 - np.prod(1 - EXAMINED * LIKED[ORDERS[group]]))
 
 
 def recorded(readers: int, seed: int = 1, searches: int = 2) -> Impressions:
-    """Searches of readers who got their order by lot; who likes a page stays there."""
+    """Return searches of visitors who got a random order; those who like a page stay there."""
     rng = np.random.default_rng(seed)
     marks = [f"{number:016x}" for number in rng.integers(1 << 62, size=readers).tolist()]
     slates, events = [], []
@@ -54,13 +54,13 @@ def recorded(readers: int, seed: int = 1, searches: int = 2) -> Impressions:
 
 
 def told(seen: Impressions) -> dict[str, OrderEstimate]:
-    """By the name of the order."""
+    """Return estimates by the name of the order."""
     is_tried = np.array([reason == "tried" for reason in seen.reason])
     return {each.name: each for each in estimate_orders(seen, np.ones(len(seen.page), bool), is_tried)}
 
 
 def test_estimates_hold_what_each_order_brings() -> None:
-    """This holds for all three estimators and orders; the model narrows intervals with little data."""
+    """This is true for all three estimators and orders; the model narrows intervals if there is little data."""
     found = told(recorded(3000))
     assert list(found) == [RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS]
     for name, order in found.items():
@@ -73,7 +73,7 @@ def test_estimates_hold_what_each_order_brings() -> None:
 
 
 def test_few_readers_are_no_evidence() -> None:
-    """An order with too few visitors has no estimate; the most frequent one may have."""
+    """An order with too few visitors has no estimate; the most frequent one may have one."""
     found = told(recorded(300))
     assert [found[name].robust.caveat for name in (RELEVANCE_ONLY, LEARNED_ONLY)] == [NOT_ENOUGH_DATA, NOT_ENOUGH_DATA]
     assert found[WITH_TRIALS].robust.caveat == ""
@@ -81,7 +81,7 @@ def test_few_readers_are_no_evidence() -> None:
 
 
 def test_where_nothing_was_tried_there_are_two_orders() -> None:
-    """Without trials, visitors with and without the right to them saw the same order, and count together."""
+    """Without trials, visitors who may and may not get them saw the same order, and are counted together."""
     seen = recorded(1200)
     found = estimate_orders(seen, np.ones(len(seen.page), bool), np.zeros(len(seen.page), bool))
     plain = sum(assign_group(mark) == RELEVANCE_ONLY for mark in seen.visitor_hashes)
@@ -89,7 +89,7 @@ def test_where_nothing_was_tried_there_are_two_orders() -> None:
 
 
 def test_nothing_recorded_is_nothing_told() -> None:
-    """Nor where no row counts."""
+    """The same is true if no row counts."""
     seen = recorded(3)
     nothing = np.zeros(len(seen.page), bool)
     assert estimate_orders(seen, nothing, nothing) == ()
@@ -103,6 +103,6 @@ def test_every_mark_has_a_group(mark: str) -> None:
 
 
 def test_lots_fall_as_their_chances_say() -> None:
-    """Of many visitor hashes, each group has its share."""
+    """Among many visitor hashes, each group has its share."""
     groups = [assign_group(f"{number * 2654435761:016x}") for number in range(5000)]
     assert all(abs(groups.count(name) / 5000 - chance) < 0.02 for name, chance in GROUP_SHARES.items())

@@ -31,7 +31,7 @@ def test_a_page_without_views_is_as_its_site_is() -> None:
 
 
 def test_evidence_fades() -> None:
-    """Likes from a year ago move a page less than today's."""
+    """Likes from a year ago affect a page less than today's."""
     seen = views([0] * 10 + [1] * 10, list(range(20)), [1.0] * 10 + [0.0] * 10)
     one = np.zeros(2, np.int64)
     today, later = estimate_quality(seen, one, one, 0.0), estimate_quality(seen, one, one, 365.0)
@@ -49,6 +49,6 @@ def test_one_actor_cannot_move_a_page(times: int, many_browsers: bool) -> None: 
 
 
 def test_people_of_their_own_count_in_full() -> None:
-    """If everyone comes once, nothing is deducted."""
+    """If each visitor comes once, nothing is deducted."""
     visitor = rng_for(1, "test").permutation(50).tolist()
     assert cap_weights(views([0] * 50, visitor, [1.0] * 50)).weight.tolist() == [1.0] * 50

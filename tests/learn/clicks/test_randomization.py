@@ -12,7 +12,7 @@ MISLED: Floats = np.power(0.5, np.arange(10.0))
 
 
 def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impressions:
-    """Each query has two pages, of different quality, for positions 3 and 8 (from 1), assigned at random."""
+    """Each query has two pages of different quality for positions 3 and 8 (from 1), assigned at random."""
     rng = np.random.default_rng(7)
     group = np.repeat(np.arange(queries), searches)
     is_swapped = rng.random(len(group)) < 0.5
@@ -37,12 +37,12 @@ def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impression
 
 
 def ratio(examined: Floats) -> float:
-    """Return how much less the lower of the two positions is examined."""
+    """Return how much less the lower one of the two positions is examined."""
     return float(examined[7] / examined[2])
 
 
 def test_lots_correct_a_model_that_was_misled() -> None:
-    """With many randomized results, both positions get their true relative examination probability."""
+    """With many randomized results, both positions get their true relative probability of examination."""
     found = correct_examination(shown_by_lot(30, 300), MISLED)
     assert abs(np.log(ratio(found) / ratio(TRUE))) < 0.25 < abs(np.log(ratio(MISLED) / ratio(TRUE)))
     others = np.delete(np.arange(10), [2, 7])
@@ -50,7 +50,7 @@ def test_lots_correct_a_model_that_was_misled() -> None:
 
 
 def test_few_showings_by_lot_correct_little() -> None:
-    """A few randomized clicks hardly change the evidence of thousands."""
+    """A few randomized clicks hardly affect the evidence of thousands."""
     few = correct_examination(shown_by_lot(1, 12), MISLED)
     assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
 

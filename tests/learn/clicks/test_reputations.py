@@ -1,4 +1,4 @@
-"""Learning from an event store: which pages are good, how positions are examined, and that no single actor counts."""
+"""Learning from an event store: good pages, how positions are examined, and the limit for each person."""
 
 import numpy as np
 from tests.learn.sample_events import EXAMINED, made_record
@@ -12,14 +12,14 @@ HOSTS = dict.fromkeys(PAGES, 3)
 
 
 def taught(record: tuple[list[SearchEvent], list[ClickEvent]], now_days: float = 3.0) -> LearnedQuality:
-    """The result of learning from a large enough record."""
+    """Return the result of learning from a large enough log."""
     found = learn_reputations(build_impressions(*record), HOSTS, now_days)
     assert found is not None
     return found
 
 
 def test_few_clicks_teach_nothing() -> None:
-    """Below the threshold, and for many clicks by few people, nothing is estimated."""
+    """Below the threshold, and with many clicks by few people, nothing is estimated."""
     record = made_record(PAGES, 40)
     assert sum(event.kind == "click" for event in record[1]) < MIN_CLICKS
     assert learn_reputations(build_impressions(*record), HOSTS, 3.0) is None
@@ -35,13 +35,13 @@ def test_better_pages_are_believed_to_be_better() -> None:
 
 
 def test_places_are_examined_as_the_log_says() -> None:
-    """Orders were shuffled, so the position model finds how places are looked at."""
+    """Orders were shuffled, so the position model finds how positions are examined."""
     found = taught(made_record(PAGES, 4000))
     assert np.abs(found.examined - EXAMINED).max() < 0.12
 
 
 def test_evidence_fades() -> None:
-    """The same clicks a year later count for less, and the estimate is closer to the general one."""
+    """A year later, the same clicks count less, and the estimate is closer to the general one."""
     record = made_record(PAGES, 2000)
     early, late = taught(record), taught(record, 400.0)
     assert late.looks.sum() < 0.1 * early.looks.sum()

@@ -1,4 +1,4 @@
-"""The rollback guard: quiet if nothing is worse, and back to the safe order if something is."""
+"""The rollback guard: quiet if nothing is worse, and back to the safe order otherwise."""
 
 import numpy as np
 from tests.learn.sample_events import made_record
@@ -15,7 +15,7 @@ from vedette.learn.clicks.rollback_guard import (
 
 
 def seen_with(share: float) -> tuple[Impressions, Bools]:
-    """Clicks of two groups; those of the second are returned from at once with this probability."""
+    """Return clicks of two groups; users of the second one return with this probability."""
     slates, events = made_record({1: 0.5, 2: 0.5}, 600, seed=1)
     others, theirs = made_record({1: 0.5, 2: 0.5}, 600, seed=2, policy="prospect/1")
     seen = build_impressions(slates + others, events + theirs)
@@ -37,7 +37,7 @@ def test_equal_groups_are_left_alone() -> None:
 
 
 def test_harm_is_seen_and_said() -> None:
-    """If clicks are worth a third less, learning stops for a week, with the reason."""
+    """If clicks are worth a third less, learning stops for a week, and the reason is given."""
     found = verdict(0.35)
     assert found.is_active(50.0)
     assert not found.is_active(50.0 + FALLBACK_S)
@@ -53,7 +53,7 @@ def test_it_tries_again_with_new_evidence() -> None:
 
 
 def test_few_people_say_nothing() -> None:
-    """However large the difference, a few people are not enough evidence."""
+    """Even if the difference is large, a few people are not enough evidence."""
     few = GroupComparison(Arm(5, 90, 0.1, 0.01), Arm(500, 900, 0.9, 0.01), -0.8, 0.01)
     assert not few.is_enough
     assert update_guard(RollbackGuard(), few, 5.0) == RollbackGuard()

@@ -137,7 +137,7 @@ def test_tables_sort_by_their_numbers_and_each_for_itself(console: Console) -> N
 
 
 def test_a_table_is_taken_away_as_numbers(console: Console) -> None:
-    """Units are in the header, an interval has its own columns, and the order is the requested one."""
+    """In the CSV file, units are in the header, and intervals have separate columns, in the requested order."""
     head, *rows = rows_of(console.client.get("/console/lab/refresh?csv=t1&t1-sort=-c4").text)
     assert head == [
         "World",
