@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from vedette.config import parse_duration
 from vedette.discover.urls.scope import SiteIndex, find_refusal, find_site
 from vedette.errors import SiteError, StoreError, UsageError, VedetteError
 from vedette.model import is_robots_url, origin_of
-from vedette.runtime.commands.client import call_coordinator
+from vedette.runtime.commands.client import call_coordinator, call_starting_coordinator
 from vedette.runtime.processes.run import find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.commands import FetchNow
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     settings = crawl_settings(options)
     urls = list(dict.fromkeys(parse_web_url(text) for text in options.urls))
     wish = _FetchRequest(settings.folder, urls, parse_duration(options.patience))
-    running = wish.submit()
+    running = wish.submit(call_starting_coordinator)
     if options.no_wait:
         return _print_submitted(options, wish, running=running)
     if running:
@@ -139,9 +139,9 @@ class _FetchRequest:
     requested: list[UrlStatus] = field(default_factory=list)
     statuses: dict[int | str, UrlStatus] = field(default_factory=dict)
 
-    def submit(self) -> bool:
+    def submit(self, call: Callable[[Path, Request], dict[str, Any] | None] = call_coordinator) -> bool:
         """Submit the URLs of ``vedette fetch`` to the coordinator; return whether a coordinator is running."""
-        reply = call_coordinator(self.folder, Request("fetch", {"urls": self.urls}))
+        reply = call(self.folder, Request("fetch", {"urls": self.urls}))
         if reply is not None:
             had = {one["id"]: one["had"] for one in self.requested}
             self.requested = [{**one, "had": had.get(one["id"], one["had"])} for one in reply["urls"]]

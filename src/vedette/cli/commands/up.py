@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
     _add_sites(settings, new)
     settings = replace(settings, listener=listener)
     token = ensure_token(settings) if listener else ""
+    lock = lock_folder(settings.folder)  # before anyone reads that it runs, and sends a command
     quiet = options.quiet or options.json
     if not options.json:
         print(
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             flush=True,
         )
     with Screen(f"{format_count(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C to stop") as screen:
-        numbers = run_to_end(settings, screen.update, on_note=print_note)
+        numbers = run_to_end(settings, screen.update, on_note=print_note, lock=lock)
     if options.json:
         print(json.dumps({"data": str(settings.folder), **numbers}))
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from vedette.adapters.crawl_store.data_folder import open_for_write, read_state
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_for_write, read_state
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import CrawlStore
@@ -34,6 +34,19 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
             f"the vedette process using {folder} did not respond: it is stopping or very busy; try again"
         ) from None
     return _check_reply(reply)
+
+
+def call_starting_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
+    """Like ``call_coordinator``, but wait for a coordinator that is starting: it holds the folder before it answers."""
+    give_up_s = time.monotonic() + START_TIMEOUT_S
+    while (reply := call_coordinator(folder, request)) is None and time.monotonic() < give_up_s:
+        try:
+            lock_folder(folder).close()
+        except StoreBusy:
+            time.sleep(RETRY_S)  # nothing signals that the coordinator has started
+        else:
+            return None
+    return reply
 
 
 def ask_briefly(folder: Path, request: Request) -> dict[str, Any] | None:

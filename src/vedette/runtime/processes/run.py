@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -43,13 +43,15 @@ def run_to_end(
     on_status: Callable[[Status], object] = lambda _: None,
     until_s: float | None = None,
     on_note: Note = _LOG.warning,
+    lock: IO[str] | None = None,
 ) -> dict[str, Any]:
     """Run the process tree of a crawl to its end, or to a wall time; return its numbers, counted from the state.
 
     Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's last numbers several times a second, with
-    their age as ``age_s``; ``on_note`` gets a line for each process that died and was restarted.
+    their age as ``age_s``; ``on_note`` gets a line for each process that died and was restarted. ``lock`` is the
+    lock of the folder, if the caller has it.
     """
-    lock = lock_folder(settings.folder)
+    lock = lock or lock_folder(settings.folder)
     tree = Supervisor(settings)
     started_s, began_s, spent = time.monotonic(), settings.clock.now(), _load_spent(settings.folder)
     # A message that cannot be written, such as to a log file on a full disk, ends no process and no search.
