@@ -83,7 +83,6 @@ def test_a_failing_host_waits(status: int) -> None:
     for before in (UNKNOWN, after(UNKNOWN, 200), after(UNKNOWN, 404)):
         state = after(before, status)
         assert isinstance(check_url(state, "https://example.org/a", NOW_S), RobotsWait)
-        assert state.crawl_delay_s is None
 
 
 def test_the_last_good_copy_survives_a_failure() -> None:
@@ -92,6 +91,14 @@ def test_the_last_good_copy_survives_a_failure() -> None:
     assert state.last_good is not None
     assert state.last_good.body == FILE
     assert build_conditional_headers(*state.validators) == (("if-none-match", '"1"'),)
+
+
+def test_the_crawl_delay_of_the_last_good_copy_holds_while_the_file_is_unavailable() -> None:
+    """Pages that it allowed may still be requested elsewhere; what never had a file, or no longer has one, has none."""
+    known = after(UNKNOWN, 200)
+    assert known.crawl_delay_s == after_silence(known).crawl_delay_s == after(known, 503).crawl_delay_s == 7.0
+    assert after(known, 404).crawl_delay_s is None
+    assert after_silence(after(known, 404)).crawl_delay_s is None
 
 
 def test_waits_double_from_a_minute_to_an_hour() -> None:

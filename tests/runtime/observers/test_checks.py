@@ -20,6 +20,7 @@ from vedette.web.commands.commands import AssignHosts
 
 LINKS = LinkResolver(SiteIndex([]))
 CRAWL_DELAY_S = 15.0
+OTHER_URL = "http://near.test/"
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_the_delay_after_a_check_outlasts_what_the_coordinator_says(
     (task,) = lease(desk, "/a")
     begin_check(desk, checks, task)
     ended_s = desk.settings.clock.now()
-    update = checks.on_outcome(answer(task, ended_s, status, retry_after), LINKS, desk.desk)
+    (update,) = checks.on_outcome(answer(task, ended_s, status, retry_after), LINKS, desk.desk)
     assert update.ready_s == pytest.approx(ended_s + rest_s)
     lease(desk, "/b")
     (host,) = desk.orders(desk.report()).hosts
@@ -118,3 +119,49 @@ def test_a_host_does_not_change_hands_while_home_checks_it(desk: Desk, checks: P
     assert desk.desk.release_hosts(0.0) == ([], [])
     checks.on_outcome(answer(task, desk.settings.clock.now()), LINKS, desk.desk)
     assert desk.desk.release_hosts(0.0)[0] == [HOST]
+
+
+def test_a_check_has_the_address_for_itself(desk: Desk, checks: PageChecks) -> None:
+    """Other hosts at the address get no errands meanwhile, and the delay of the address passes before and after."""
+    other = "near.test"
+    desk.command(AssignHosts((other,), NAME))
+    desk.desk.load_assignments()
+    (task,) = lease(desk, "/a")
+    desk.desk.take_tasks([HostSettings(other, "observed", 1.0, None, 0.0, 0)], [FetchTask(9, other, OTHER_URL, "page")])
+    first, second = desk.errands()
+    seen = [observe(one)._replace(address="192.0.2.7") for one in (first, second)]
+    for answered in desk.report(seen[0], held=(second.number,)).answered:
+        desk.desk.measure(answered, 100, is_refetch=False)
+    for answered in desk.report(seen[1]).answered:
+        desk.desk.measure(answered, 100, is_refetch=False)
+    begin_check(desk, checks, task)
+    desk.desk.take_tasks([], [FetchTask(10, other, OTHER_URL + "b", "page")])
+    assert not desk.errands()
+    now_s = desk.settings.clock.now()
+    assert checks.take_request(now_s, desk.desk) is None
+    assert checks.take_request(now_s + CRAWL_DELAY_S + 1.0, desk.desk) is not None
+    ended_s = desk.settings.clock.now() + 5.0
+    updates = {one.name: one for one in checks.on_outcome(answer(task, ended_s), LINKS, desk.desk)}
+    assert updates[other].ready_s == pytest.approx(ended_s + desk.settings.config.crawl.address_delay_s)
+    assert [one.host for one in desk.errands()] == [other]
+
+
+def test_a_check_waits_for_errands_of_other_hosts_at_the_address(desk: Desk, checks: PageChecks) -> None:
+    """The observer may be requesting one of them at this moment."""
+    other = "near.test"
+    desk.command(AssignHosts((other,), NAME))
+    desk.desk.load_assignments()
+    (task,) = lease(desk, "/a")
+    desk.desk.take_tasks([HostSettings(other, "observed", 1.0, None, 0.0, 0)], [FetchTask(9, other, OTHER_URL, "page")])
+    first, second = desk.errands()
+    desk.report(observe(first), held=(second.number,))
+    desk.desk.facts[NAME].addresses.update({HOST: "192.0.2.7", other: "192.0.2.7"})
+    begin_check(desk, checks, task)
+    clock = desk.settings.clock
+    desk.report(held=(second.number,))
+    for wait_s in (0.0, CRAWL_DELAY_S + 1.0):
+        assert checks.take_request(clock.now() + wait_s, desk.desk) is None
+    desk.report(observe(second))
+    now_s = clock.now()
+    assert checks.take_request(now_s, desk.desk) is None
+    assert checks.take_request(now_s + CRAWL_DELAY_S + 1.0, desk.desk) is not None

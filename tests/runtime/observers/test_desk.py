@@ -7,6 +7,7 @@ import pytest
 from tests.runtime.observers.desk_setup import HOST, NAME, OLD, Desk, observe, stored
 
 from vedette.adapters.observers.wire import encode, sign
+from vedette.engine.messages import HostSettings
 from vedette.engine.observers.messages import HostPace, Report
 from vedette.fetch.credentials import Secrets
 from vedette.model import Site
@@ -168,8 +169,19 @@ def test_an_observer_that_lies_is_dropped_and_its_pages_fetched_again(desk: Desk
     (errand,) = desk.errands()
     desk.report(observe(errand))
     desk.desk.count_check(NAME, errand.url, is_same=False)
-    assert not desk.desk.take_requests(0.0)
+    assert not desk.desk.take_requests()
     desk.desk.count_check(NAME, errand.url, is_same=False)
-    drop, refetch = desk.desk.take_requests(0.0)
+    drop, refetch = desk.desk.take_requests()
     assert (drop["what"], drop["name"]) == ("drop", NAME)
     assert refetch == {"what": "refetch", "urls": [errand.url]}
+
+
+def test_a_changed_delay_applies_to_errands_given_earlier(desk: Desk) -> None:
+    """A crawl-delay that robots.txt has since then reaches the observer with its next report, until nothing is left."""
+    desk.take_tasks("/a")
+    (errand,) = desk.errands()
+    desk.desk.take_tasks([HostSettings(HOST, "observed", 1.0, 90.0, 0.0, 0)], [])
+    for _ in range(2):  # the first answer may be lost
+        (host,) = desk.orders(desk.report(held=(errand.number,))).hosts
+        assert host.crawl_delay_s == 90.0
+    assert not desk.orders(desk.report(observe(errand))).hosts

@@ -18,11 +18,12 @@ CREATE TABLE IF NOT EXISTS observer (
   secret_sites TEXT NOT NULL,      -- whose credentials it gets, as a JSON list of their starts
   added_s REAL NOT NULL,
   revoked_s REAL,
-  why TEXT NOT NULL                -- it was revoked
+  why TEXT NOT NULL,               -- it was revoked
+  is_auto INTEGER NOT NULL DEFAULT 0  -- whether it gets hosts that are faster from there
 ) STRICT;
 CREATE TABLE IF NOT EXISTS observed_host (
   host TEXT PRIMARY KEY,
-  observer TEXT NOT NULL,
+  observer TEXT NOT NULL,          -- empty for a host that was brought home, and why
   epoch INTEGER NOT NULL,          -- of the assignment; no two have the same
   since_s REAL NOT NULL,
   why TEXT NOT NULL,
@@ -36,7 +37,10 @@ _SAVE_EPOCH = "INSERT INTO life VALUES (?, '1') ON CONFLICT DO UPDATE SET value 
 
 
 class ObserverRow(NamedTuple):
-    """An enrolled observer; ``secret_sites`` are the private sites whose credentials it may have."""
+    """An enrolled observer; ``secret_sites`` are the private sites whose credentials it may have.
+
+    An ``is_auto`` one also gets hosts that no one assigned, if they are faster from there.
+    """
 
     name: str
     generation: int
@@ -44,10 +48,11 @@ class ObserverRow(NamedTuple):
     added_s: float = 0.0
     revoked_s: float | None = None
     why: str = ""
+    is_auto: bool = False
 
 
 class ObservedHostRow(NamedTuple):
-    """A host of an observer: since when, why, and who gets it next (None if it stays, empty for home)."""
+    """A host and its observer, empty for home: since when, why, and who gets it next (None if it stays)."""
 
     host: str
     observer: str
@@ -61,6 +66,8 @@ class ObservedHostRow(NamedTuple):
 def create_observer_tables(connection: sqlite3.Connection) -> None:
     """Create missing tables of observers."""
     execute_schemas(connection, _SCHEMA)
+    if "is_auto" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(observer)")}:
+        connection.execute("ALTER TABLE observer ADD COLUMN is_auto INTEGER NOT NULL DEFAULT 0")
 
 
 class ObserverRegistry:
@@ -76,7 +83,8 @@ class ObserverRegistry:
     def list_observers(self) -> list[ObserverRow]:
         """List all observers by name, including revoked ones."""
         rows = self._db.execute("SELECT * FROM observer ORDER BY name") if self.has_tables() else ()
-        return [ObserverRow(name, number, tuple(json.loads(sites)), *rest) for name, number, sites, *rest in rows]
+        found = [ObserverRow(name, number, tuple(json.loads(sites)), *rest) for name, number, sites, *rest in rows]
+        return [row._replace(is_auto=bool(row.is_auto)) for row in found]
 
     def find_observer(self, name: str) -> ObserverRow | None:
         """Find an observer that has not been revoked."""
@@ -85,45 +93,50 @@ class ObserverRegistry:
     def save_observer(self, row: ObserverRow) -> None:
         """Save a new or changed observer."""
         values = row._replace(secret_sites=json.dumps(row.secret_sites))  # type: ignore[arg-type]  # as stored
-        self._db.execute("INSERT OR REPLACE INTO observer VALUES (?, ?, ?, ?, ?, ?)", values)
+        self._db.execute("INSERT OR REPLACE INTO observer VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def list_hosts(self) -> list[ObservedHostRow]:
         """List the hosts of observers, sorted by name."""
-        rows = self._db.execute("SELECT * FROM observed_host ORDER BY host") if self.has_tables() else ()
-        return [ObservedHostRow(*row)._replace(by_hand=bool(row[5])) for row in rows]
+        return [row for row in self._list_rows() if row.observer]
+
+    def list_kept(self) -> list[ObservedHostRow]:
+        """List the hosts that an operator assigned to home, by name."""
+        return [row for row in self._list_rows() if not row.observer and row.by_hand]
 
     def find_host(self, host: str) -> ObservedHostRow | None:
-        """Find the observer of a host, if it has one."""
-        return next((row for row in self.list_hosts() if row.host == host), None)
+        """Find who observes a host, and why; None if no observer ever did."""
+        return next((row for row in self._list_rows() if row.host == host), None)
 
     def assign(self, hosts: Sequence[str], observer: str, now_s: float, why: str, *, by_hand: bool) -> None:
         """Assign hosts to an observer, or back to home (empty).
 
         A host of another observer is handed over once that observer has released it.
         """
-        known = {row.host: row for row in self.list_hosts()}
+        known = {row.host: row for row in self._list_rows()}
         for host in hosts:
             row = known.get(host)
-            if row is None and observer:
+            if row is None or (observer and not row.observer):
                 self._save(ObservedHostRow(host, observer, self._take_epoch(), now_s, why, by_hand))
-            elif row is not None and row.observer == observer:
+            elif row.observer == observer:
                 self._save(row._replace(why=why, by_hand=by_hand, next=None))
-            elif row is not None:
+            else:
                 self._save(row._replace(next=observer, why=why, by_hand=by_hand))
 
     def release(self, hosts: Iterable[str], now_s: float) -> None:
         """Hand over hosts that their observer has released."""
         known = {row.host: row for row in self.list_hosts()}
         for row in (known[host] for host in hosts if host in known and known[host].next is not None):
-            if row.next and self.find_observer(row.next) is not None:
-                self._save(row._replace(observer=row.next, epoch=self._take_epoch(), since_s=now_s, next=None))
-            else:
-                self._db.execute("DELETE FROM observed_host WHERE host = ?", (row.host,))
+            place = row.next if row.next and self.find_observer(row.next) is not None else ""
+            self._save(row._replace(observer=place, epoch=self._take_epoch(), since_s=now_s, next=None))
 
     def drop_hosts(self, observer: str) -> list[str]:
         """Take all hosts away from an observer immediately, and return them."""
         rows = self._db.execute("DELETE FROM observed_host WHERE observer = ? RETURNING host", (observer,))
         return sorted(host for (host,) in rows)
+
+    def _list_rows(self) -> list[ObservedHostRow]:
+        rows = self._db.execute("SELECT * FROM observed_host ORDER BY host") if self.has_tables() else ()
+        return [ObservedHostRow(*row)._replace(by_hand=bool(row[5])) for row in rows]
 
     def _save(self, row: ObservedHostRow) -> None:
         self._db.execute("INSERT OR REPLACE INTO observed_host VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -230,8 +230,9 @@ def _explanation_lines(info: Explanation, options: argparse.Namespace) -> Iterat
         yield f"Typed     {info['url']}; normalized by: {', '.join(info['steps'])}"
     yield f"Site      {_describe_site(info)}"
     yield f"Robots    {_describe_robots(info['robots'])}"
-    if info["host"]["observer"]:
-        yield f"Observer  {info['host']['observer']} fetches from this host: {sanitize(info['host']['observer_why'])}"
+    if info["host"]["observer_why"]:
+        who = info["host"]["observer"] or "home"
+        yield f"Observer  {who} fetches from this host: {sanitize(info['host']['observer_why'])}"
     for rule in info["hidden"]:
         yield f"Hidden    {sanitize(str(Rule(rule['kind'], rule['query'], rule['value'])), 400)}"
     if info["known"] is None:

@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a private site whose credentials are sent to the observer (may be repeated)",
     )
+    add.add_argument("--auto", action="store_true", help="also assign hosts to it that are clearly faster from there")
     revoke = add_folder_subcommand(inner, "revoke", "revoke an observer; home takes over its hosts", _revoke)
     revoke.add_argument("name", metavar="NAME", help="the name of the observer")
     assign = add_folder_subcommand(inner, "assign", "assign hosts to an observer, or back to home", _assign)
@@ -55,7 +56,9 @@ run = require_subcommand
 
 def _add(options: argparse.Namespace) -> int:
     name = check_name(options.name)
-    done = execute(options, AddObserver(name, tuple(read_site(text).start for text in options.secrets_of)))
+    done = execute(
+        options, AddObserver(name, tuple(read_site(text).start for text in options.secrets_of), options.auto)
+    )
     with read_state(crawled_folder(options)) as db:
         row, secret = ObserverRegistry(db).find_observer(name), CrawlStore(db).read_secret()
     assert row is not None, f"{name} was just added"

@@ -11,7 +11,7 @@ One state per origin, changed by events; nothing is allowed before it is known:
 A lifetime is the max-age of Cache-Control, at least ten minutes, at most and by default the 24 hours of RFC 9309, 2.4.
 When it ends, robots.txt is fetched before any further page. More than five redirects, or a response that is still a
 redirect, count as "no such file", as RFC 9309, 2.3.1.2 permits. While an origin waits, the last good copy is kept for
-display and for a conditional request, never for decisions.
+display, for a conditional request and for its crawl-delay, but allows nothing.
 
 The caller must know that robots.txt itself may be fetched.
 """
@@ -91,8 +91,9 @@ class RobotsState:
 
     @property
     def crawl_delay_s(self) -> float | None:
-        """The crawl-delay in the valid robots.txt copy."""
-        return self.rules.crawl_delay_s
+        """The crawl-delay in the valid robots.txt copy; while the file is unavailable, that in the last good one."""
+        is_kept = self.status is RobotsStatus.WAITING and self.last_good is not None
+        return self.last_good.rules.crawl_delay_s if is_kept and self.last_good else self.rules.crawl_delay_s
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

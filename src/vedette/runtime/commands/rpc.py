@@ -20,6 +20,7 @@ from vedette.adapters.url_store.store import QueuePosition
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.status import count_waits, explain_host, find_next_try_s, list_hosts
+from vedette.engine.messages import FetchReport
 from vedette.engine.ports import PageRow, UrlState
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.refresh import RefreshScheduler
@@ -71,6 +72,7 @@ class RequestHandler:
         self.sites_changed = False
         self.recalled_hosts: tuple[str, ...] = ()
         self.after_command: Callable[[float], object] = lambda _now_s: None
+        self.after_report: Callable[[int, FetchReport], object] = lambda _worker, _report: None
         self.ending: str | None = None
         self.trouble = ""
         self._handlers: dict[str, Callable[..., Response]] = {

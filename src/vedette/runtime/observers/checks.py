@@ -1,10 +1,9 @@
 """Sampled checks: home fetches some pages that an observer has just observed, and compares them.
 
-During a check, the observer gets no errands for the host, and the check waits until a later report shows that it has
-none left. The host's delay passes before and after the check, even if the host is assigned to another observer. A check
-also measures what the page costs from home (eq. 41).
-
-Pages may change in the meantime, so texts are compared by their sketches, and a single difference proves nothing.
+A check has the host for itself, and the others that the observer has at its address: their observer gets no further
+errands, and the check waits for a later report in which it has none left. The delays of host and address pass before
+and after, also if a host changes hands then. A check also measures what the page costs from home, for eq. 41. Pages may
+change in between, so texts are compared by their sketches, and one difference proves nothing.
 """
 
 from typing import NamedTuple
@@ -37,10 +36,11 @@ TIMEOUT_S = 900.0
 
 
 class _Check(NamedTuple):
-    """A check that waits for its host or for its response; its host is paused since ``since_s``."""
+    """A check that waits for its host, or its response; the ``hosts`` at its address are paused since ``since_s``."""
 
     url: str
     host: str
+    hosts: frozenset[str]
     observer: str
     status: int
     version: StoredVersion | None
@@ -83,8 +83,9 @@ class PageChecks:
             return
         # Not since the observation: the reply to the report that brought it may have given further errands of the host.
         now_s = self._settings.clock.now()
-        self._check = _Check(task.url, task.host, observer, result.status, result.content.baseline, now_s)
-        desk.paused.add(task.host)
+        hosts = desk.list_neighbors(task.host, observer)
+        self._check = _Check(task.url, task.host, hosts, observer, result.status, result.content.baseline, now_s)
+        desk.paused.update(hosts)
 
     def take_request(self, now_s: float, desk: ErrandDesk) -> tuple[FetchRequest, Endpoint] | None:
         """Take the request of a check once its host is free and the delay has passed."""
@@ -96,8 +97,9 @@ class PageChecks:
             self._end(desk)
             return None
         if check.free_s is None:
-            if heard_s > check.since_s and check.host not in held:
-                self._check = check._replace(free_s=now_s + get_gap_s(desk.hosts[check.host]))
+            if heard_s > check.since_s and not check.hosts & held:
+                gap_s = max(get_gap_s(desk.hosts[check.host]), self._settings.config.crawl.address_delay_s)
+                self._check = check._replace(free_s=now_s + gap_s)
             return None
         if now_s < max(check.free_s, desk.hosts[check.host].ready_s):
             return None
@@ -109,23 +111,23 @@ class PageChecks:
         self._check = check._replace(is_sent=True)
         return FetchRequest(check.url, "page", build_headers("page", desk.agent)), route
 
-    def on_outcome(self, outcome: FetchOutcome, links: LinkResolver, desk: ErrandDesk) -> HostUpdate:
-        """Compare the response to a check with the observer's; return when its host may be requested again."""
+    def on_outcome(self, outcome: FetchOutcome, links: LinkResolver, desk: ErrandDesk) -> list[HostUpdate]:
+        """Compare the response to a check with what the observer said; return when its hosts may be requested again."""
         check = self._check
         assert check is not None
-        update = self._rest(check, outcome, desk)
+        ready_s = outcome.ended_s + self._settings.config.crawl.address_delay_s
+        others = sorted(name for name in check.hosts if name != check.host and name in desk.hosts)
+        updates = [self._rest(check, outcome, desk), *(desk.rest(name, ready_s) for name in others)]
         self._end(desk)
         if isinstance(outcome, FetchResponse) and outcome.status not in {429, 503}:
             self._compare(check, outcome, links, desk)
-        return update
+        return updates
 
     def _rest(self, check: _Check, outcome: FetchOutcome, desk: ErrandDesk) -> HostUpdate:
         """Start the delay of a host after a check; if home cannot reach it, this says nothing about its observer."""
         known, crawl = desk.hosts[check.host], self._settings.config.crawl
         if not isinstance(outcome, FetchResponse):
-            known = known._replace(ready_s=max(known.ready_s, outcome.ended_s + get_gap_s(known)))
-            desk.hosts[check.host] = known
-            return HostUpdate(check.host, known.ready_s, known.failure_streak, "")
+            return desk.rest(check.host, outcome.ended_s + get_gap_s(known))
         rest = compute_delay(
             outcome,
             FailureStreak(known.failure_streak),
@@ -141,9 +143,7 @@ class PageChecks:
 
     @staticmethod
     def _compare(check: _Check, outcome: FetchResponse, links: LinkResolver, desk: ErrandDesk) -> None:
-        desk.measure_direct(
-            check.observer, check.host, len(outcome.payload) + len(outcome.head), outcome.ended_s - outcome.started_s
-        )
+        desk.measure_direct(check.observer, check.host, len(outcome.body), outcome.ended_s - outcome.started_s)
         read = parse_outcome(FetchTask(0, check.host, check.url, "page"), outcome, links)
         assert isinstance(read, FetchSuccess)
         version = read.content.baseline if read.content else None
@@ -152,7 +152,7 @@ class PageChecks:
 
     def _end(self, desk: ErrandDesk) -> None:
         if self._check is not None:
-            desk.paused.discard(self._check.host)
+            desk.paused -= self._check.hosts
         self._check = None
 
     def _find_route(self, check: _Check, now_s: float) -> Endpoint | None:

@@ -41,7 +41,7 @@ def _add_observer(
         if site not in starts:
             raise UsageError(f"{site} has no credentials; {did_you_mean(site, starts, 'see vedette sites list')}")
     generation = old.generation + 1 if old else 1
-    registry.save_observer(ObserverRow(order.name, generation, order.secret_sites, now_s))
+    registry.save_observer(ObserverRow(order.name, generation, order.secret_sites, now_s, is_auto=order.is_auto))
     return f'added observer "{order.name}"', (RevokeObserver(order.name),)
 
 
@@ -49,9 +49,9 @@ def _assign_hosts(order: AssignHosts, registry: ObserverRegistry, now_s: float) 
     if order.observer:
         _find(order.observer, registry)
     before: dict[str, ObservedHostRow] = {row.host: row for row in registry.list_hosts()}
-    if not order.observer and not (observed := [host for host in order.hosts if host in before]):
-        raise UsageError(f"no observer has {', '.join(order.hosts)}: choose hosts from vedette observers list")
-    hosts = order.hosts if order.observer else tuple(observed)
+    if not order.observer and not registry.list_observers():
+        raise UsageError("there is no observer: home fetches from all hosts; to add one: vedette observers add NAME")
+    hosts = order.hosts
     registry.assign(hosts, order.observer, now_s, "assigned manually", by_hand=True)
     back: dict[str, list[str]] = {}
     for host in hosts:

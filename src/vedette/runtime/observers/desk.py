@@ -26,7 +26,6 @@ from vedette.engine.observers.messages import (
     check_report,
 )
 from vedette.fetch.credentials import Secrets, select_headers
-from vedette.fetch.observers.assignment import HOME, HostCosts, choose_place
 from vedette.fetch.observers.costs import ChangeMeter, LinkMeter
 from vedette.fetch.request import build_conditional_headers, build_headers
 from vedette.fetch.robots.state import UNKNOWN, RobotsState, UrlAllowed, check_url
@@ -43,7 +42,6 @@ PLAN_EVERY_S = 60.0
 MAX_PLANS = 2_000
 NOT_ALLOWED_S = 3_600.0
 FOREVER_S = 10 * 365 * 86_400.0
-JUDGE_EVERY_S = 600.0
 REFETCH_AT_ONCE = 500
 
 
@@ -76,12 +74,13 @@ class ErrandDesk:
     hosts: dict[str, HostSettings] = field(default_factory=dict)
     paused: set[str] = field(default_factory=set)
     assigned: dict[str, ObservedHostRow] = field(default_factory=dict)
+    observers: dict[str, ObserverRow] = field(default_factory=dict)
     facts: dict[str, ObserverFacts] = field(default_factory=dict)
     held_hosts: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
+    _paced: set[str] = field(default_factory=set)
     _recalls: dict[str, _Recall] = field(default_factory=dict)
     _changed: list[str] = field(default_factory=list)
     _requests: list[dict[str, Any]] = field(default_factory=list)
-    _judged_s: float = 0.0
     _planned_s: dict[str, float] = field(default_factory=dict)
     _began_s: float = 0.0
 
@@ -90,14 +89,17 @@ class ErrandDesk:
         self.load_assignments()
 
     def load_assignments(self) -> None:
-        """Load which host is assigned to which observer."""
+        """Load the observers, and which host is assigned to which."""
         with read_state(self.settings.folder) as db:
-            self.assigned = {row.host: row for row in ObserverRegistry(db).list_hosts()}
+            registry = ObserverRegistry(db)
+            self.assigned = {row.host: row for row in registry.list_hosts()}
+            self.observers = {row.name: row for row in registry.list_observers() if row.revoked_s is None}
 
     # tasks
 
     def take_tasks(self, hosts: Sequence[HostSettings], tasks: Sequence[FetchTask]) -> list[FetchTask]:
         """Take tasks from the coordinator; return those for hosts without an observer."""
+        self._paced.update(host.name for host in hosts if self._is_paced_otherwise(host))
         self.hosts.update((host.name, self._keep_delay(host)) for host in hosts)
         if any(task.host not in self.assigned for task in tasks):
             self.load_assignments()
@@ -109,10 +111,31 @@ class ErrandDesk:
             self.store.add_errands([(task.url, task.host) for task in taken])
         return [task for task in tasks if task.host not in self.assigned]
 
+    def _is_paced_otherwise(self, host: HostSettings) -> bool:
+        """Check whether other delays apply to a host than when its last errands were given."""
+        known = self.hosts.get(host.name)
+        return known is not None and known._replace(ready_s=0.0, failure_streak=0) != host._replace(
+            ready_s=0.0, failure_streak=0
+        )
+
     def _keep_delay(self, host: HostSettings) -> HostSettings:
         """Keep a delay that was started here; a restarted hub may have checked a page before it was killed."""
         known = self.hosts.get(host.name)
         return host._replace(ready_s=max(host.ready_s, known.ready_s if known else self._began_s + get_gap_s(host)))
+
+    def rest(self, name: str, ready_s: float) -> HostUpdate:
+        """Let a host rest at least until a time; return that for the coordinator."""
+        host = self.hosts[name]
+        host = self.hosts[name] = host._replace(ready_s=max(host.ready_s, ready_s))
+        return HostUpdate(name, host.ready_s, host.failure_streak, "")
+
+    def list_neighbors(self, host: str, observer: str) -> frozenset[str]:
+        """List a host and the others that its observer requests at the same address."""
+        addresses = self.get_facts(observer).addresses
+        address = addresses.get(host)
+        return frozenset(
+            (host, *(one for one, its in addresses.items() if its == address and self._owns(one, observer)))
+        )
 
     def recall(self, names: Sequence[str]) -> list[FetchTask]:
         """Give back the tasks of hosts that no observer has."""
@@ -148,7 +171,7 @@ class ErrandDesk:
         self, row: ObserverRow, key: bytes, report: Report, contact: ContactRow, book: CrawlStore
     ) -> Exchange:
         now_s, name = self.settings.clock.now(), row.name
-        facts = self._get_facts(name, contact)
+        facts = self.get_facts(name, contact)
         if report.last_s > 0:
             facts.home = facts.home.add(report.last_bytes, report.last_s)
         answered = [one for seen in report.observations if (one := self._take_observation(seen, name, facts, now_s))]
@@ -160,7 +183,11 @@ class ErrandDesk:
             one for one in out if one.number not in known and one.url in self.tasks and self._is_for(one.host, name)
         ]
         errands, refused = self._choose_errands(row, report, lost, book, now_s)
-        names = dict.fromkeys(errand.host for errand in errands)
+        # Changed delays apply to errands given earlier, too: they are repeated while the observer has some.
+        held = self.held_hosts[name][1]
+        self._paced = {host for host in self._paced if not self._owns(host, name) or host in held}
+        paced = sorted(host for host in self._paced if self._owns(host, name))
+        names = dict.fromkeys((*(errand.host for errand in errands), *paced))
         recalled = self._list_recalled(name, [one for one in out if one.number in known], report.sequence)
         facts.held = len(report.held) + len(errands)
         orders = Orders(
@@ -352,7 +379,8 @@ class ErrandDesk:
 
     # measurements
 
-    def _get_facts(self, name: str, contact: ContactRow | None = None) -> ObserverFacts:
+    def get_facts(self, name: str, contact: ContactRow | None = None) -> ObserverFacts:
+        """Return what was measured about an observer."""
         if name not in self.facts:
             self.facts[name] = parse_facts((contact or self.store.get_contact(name)).facts)
         return self.facts[name]
@@ -360,11 +388,12 @@ class ErrandDesk:
     def measure(self, row: ErrandRow, sent_bytes: int, *, is_refetch: bool) -> float:
         """Measure an observation: its link, and changes of known pages; return its seconds at the site and to home."""
         assert row.outcome is not None
-        seen, facts = row.outcome, self._get_facts(row.observer)
+        seen, facts = row.outcome, self.get_facts(row.observer)
         took_s = seen.took_s / self.settings.clock.speed
+        facts.add_answer(row.host, seen.status)
         if not seen.failure:
             self._note_address(row, facts, seen.address)
-            facts.sites[row.host] = facts.sites.get(row.host, LinkMeter()).add(seen.site_bytes, took_s)
+            facts.sites[row.host] = facts.sites.get(row.host, LinkMeter()).add(seen.size, took_s)
         if not seen.failure and is_refetch:
             changes, is_changed = facts.changes.get(row.host, ChangeMeter()), seen.form != "same"
             facts.changes[row.host] = changes.add(seen.size, sent_bytes, is_changed=is_changed)
@@ -387,12 +416,12 @@ class ErrandDesk:
 
     def measure_direct(self, name: str, host: str, size_bytes: int, took_s: float) -> None:
         """Measure a fetch from home of a page on an observer's host."""
-        facts = self._get_facts(name)
+        facts = self.get_facts(name)
         facts.direct[host] = facts.direct.get(host, LinkMeter()).add(size_bytes, took_s / self.settings.clock.speed)
 
     def count_check(self, name: str, url: str, *, is_same: bool) -> None:
         """Count a page that home checked itself; an observer that lies is revoked."""
-        facts = self._get_facts(name)
+        facts = self.get_facts(name)
         facts.checks += 1
         facts.mismatches += not is_same
         if facts.is_lying:
@@ -400,7 +429,7 @@ class ErrandDesk:
 
     def count_refused(self, name: str, why: str) -> None:
         """Count an invalid observation; a second one is not considered an accident."""
-        facts = self._get_facts(name)
+        facts = self.get_facts(name)
         facts.refused += 1
         facts.mismatches += 1
         if facts.is_lying:
@@ -447,29 +476,13 @@ class ErrandDesk:
             self.store.give([row.number for row in self.store.find_errands(mine)], "", 0)
         return released, returned
 
-    def take_requests(self, now_s: float) -> list[dict[str, Any]]:
-        """Take requests for the coordinator: revoke observers, fetch pages again, move hosts by their costs."""
+    def take_requests(self) -> list[dict[str, Any]]:
+        """Take what the coordinator should do: drop observers, fetch pages again."""
         requests, self._requests = self._requests, []
         if self._changed:
             requests.append({"what": "changed", "urls": self._changed})
             self._changed = []
-        if now_s - self._judged_s >= JUDGE_EVERY_S:
-            self._judged_s = now_s
-            requests += self._judge_costs(now_s)
         return requests
-
-    def _judge_costs(self, now_s: float) -> list[dict[str, Any]]:
-        """Move hosts home that are clearly faster from there (eq. 41-42), except those assigned by the operator."""
-        moved: list[dict[str, Any]] = []
-        for host, row in self.assigned.items():
-            costs = self._get_facts(row.observer).find_costs(host)
-            if row.by_hand or row.next is not None or costs is None:
-                continue
-            seconds = {HOME: costs.direct_s, row.observer: costs.remote_s}
-            if choose_place(HostCosts(host, seconds, place=row.observer, since_s=row.since_s), now_s) == HOME:
-                why = f"{costs.direct_s:.2f} s from home, {costs.remote_s:.2f} s by {row.observer} (eq. 41, 42)"
-                moved.append({"what": "assign", "hosts": [host], "observer": HOME, "why": why})
-        return moved
 
 
 def get_gap_s(host: HostSettings) -> float:

@@ -51,6 +51,8 @@ def read_key_file(file: Path) -> ObserverKey:
 
 def check_name(name: str) -> str:
     """Check the name of an observer as typed."""
-    if not _NAME.fullmatch(name):
-        raise UsageError(f'"{name[:60]}" is not a valid observer name: use lower-case letters, digits and hyphens')
+    if not _NAME.fullmatch(name) or name == "home":
+        raise UsageError(
+            f'"{name[:60]}" is no name of an observer: use lower-case letters, digits and hyphens, not "home"'
+        )
     return name

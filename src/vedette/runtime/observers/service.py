@@ -69,6 +69,11 @@ class FolderObserverService:
             )
         return tuple(views)
 
+    def list_kept(self) -> tuple[str, ...]:
+        """List the hosts that an operator assigned to home."""
+        with read_state(self._folder) as db:
+            return tuple(row.host for row in ObserverRegistry(db).list_kept())
+
 
 def _view_observer(row: ObserverRow, contact: ContactRow | None) -> ObserverView:
     facts = parse_facts(contact.facts) if contact else ObserverFacts()
@@ -85,4 +90,5 @@ def _view_observer(row: ObserverRow, contact: ContactRow | None) -> ObserverView
         checks=facts.checks,
         mismatches=facts.mismatches,
         refused=facts.refused,
+        is_auto=row.is_auto,
     )

@@ -216,6 +216,7 @@ class CoordinatorProcess:
                 raise ChannelClosed("a report came from a process that is no fetcher")
             self._begin_transaction()
             self.coordinator.apply_report(peer.worker, message)
+            self.handler.after_report(peer.worker, message)
             self.state.store.acknowledge_archive(dict(message.archived), self.clock.now())
             peer.last_report = message.serial
             peer.open_tasks -= len(message.results) + len(message.returned)
@@ -431,7 +432,7 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
 
         observers = ObserverReservations(state, coordinator, settings.workers)
         handler.add_verb("observers", observers.handle)
-        handler.after_command = observers.apply
+        handler.after_command, handler.after_report = observers.apply, observers.measure
     if part is not None:
         from vedette.runtime.cluster.coordinator import ExchangeHandler
 

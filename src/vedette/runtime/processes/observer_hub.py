@@ -27,9 +27,11 @@ from vedette.engine.fetcher.page_reader import parse_outcome
 from vedette.engine.messages import Ack, FetchSuccess, FetchTask, HostSettings, Recall, WorkBatch
 from vedette.engine.observers.messages import Observation
 from vedette.errors import StoreCorrupt, StoreError
+from vedette.fetch.observers.costs import LinkMeter
 from vedette.fetch.observers.delta import BodyRefused, PackedBody, unpack_body
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
 from vedette.model import Failure, FetchOutcome, FetchResponse, NoResponse
+from vedette.runtime.observers.assignments import JUDGE_EVERY_S, Candidate, judge_hosts
 from vedette.runtime.observers.checks import PageChecks
 from vedette.runtime.observers.desk import ErrandDesk
 from vedette.runtime.observers.service import HUB_SOCKET
@@ -54,7 +56,7 @@ class ObserverHub(FetcherProcess):
         self._answered: dict[str, ErrandRow] = {row.url: row for row in store.list_answered()}
         self._reported: dict[int, list[str]] = {}
         self._clients: dict[int, tuple[Channel, float]] = {}
-        self._chores_s = 0.0
+        self._chores_s = self._judged_s = 0.0
         self._listener = listen(self._settings.folder / HUB_SOCKET)
         self._client.watch_fd(self._listener.fileno(), lambda: None)
         self._client.watch_fd(self._checks.fd, self._checks.drain)
@@ -228,8 +230,8 @@ class ObserverHub(FetcherProcess):
 
     def _on_outcome(self, outcome: FetchOutcome) -> None:
         """Compare a page that home fetched itself with the observer's version."""
-        update = self._checks.on_outcome(outcome, self._queue.links, self._desk)
-        self._queue.host_updates[update.name] = update
+        updates = self._checks.on_outcome(outcome, self._queue.links, self._desk)
+        self._queue.host_updates.update((update.name, update) for update in updates)
 
     def _send_report(self) -> None:
         self._reported[self._serial + 1] = [
@@ -246,11 +248,28 @@ class ObserverHub(FetcherProcess):
         released, returned = self._desk.release_hosts(self._clock.now())
         self._queue.returned += returned
         for what in (
-            *self._desk.take_requests(self._clock.now()),
+            *self._desk.take_requests(),
             *([{"what": "released", "hosts": released}] if released else []),
+            *self._judge_hosts(self._clock.now()),
         ):
-            with suppress(OSError, ChannelClosed):
-                ask_coordinator(self._settings.folder, Request("observers", what), timeout_s=2.0)
+            self._ask(what)
+
+    def _judge_hosts(self, now_s: float) -> list[dict[str, Any]]:
+        """Judge now and then by their costs who observes which host."""
+        if now_s - self._judged_s < JUDGE_EVERY_S or not self._desk.observers:
+            return []
+        self._judged_s = now_s
+        is_auto = any(row.is_auto for row in self._desk.observers.values())
+        found = self._ask({"what": "candidates"}).get("hosts", {}) if is_auto else {}
+        return judge_hosts(
+            self._desk, {host: Candidate(LinkMeter(*meter), since_s) for host, (meter, since_s) in found.items()}, now_s
+        )
+
+    def _ask(self, what: dict[str, Any]) -> dict[str, Any]:
+        """Ask the coordinator for something; an empty reply if it does not respond."""
+        with suppress(OSError, ChannelClosed):
+            return ask_coordinator(self._settings.folder, Request("observers", what), timeout_s=2.0)
+        return {}
 
 
 def _fail(task: FetchTask, seen: Observation, failure: Failure, detail: str) -> NoResponse:

@@ -178,10 +178,14 @@ class RetryFailed:
 
 @dataclass(frozen=True, slots=True)
 class AddObserver:
-    """A command that enrols a remote observer; it gets the credentials of ``secret_sites``, by their start."""
+    """A command that enrols a remote observer; it gets the credentials of ``secret_sites``, by their start.
+
+    If ``is_auto``, it also gets hosts that no one assigned, if they are faster from there.
+    """
 
     name: str
     secret_sites: tuple[str, ...] = ()
+    is_auto: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class ObserverView(NamedTuple):
     checks: int = 0
     mismatches: int = 0
     refused: int = 0
+    is_auto: bool = False
 
 
 class ObservedHostView(NamedTuple):
@@ -69,3 +70,6 @@ class ObserverService(Protocol):
 
     def list_hosts(self) -> tuple[ObservedHostView, ...]:
         """List the hosts of observers."""
+
+    def list_kept(self) -> tuple[str, ...]:
+        """List the hosts that an operator assigned to home."""

@@ -152,13 +152,10 @@ def _describe_robots(explanation: Facts) -> Iterator[Fact]:
 
 
 def _describe_queue(explanation: Facts) -> Iterator[Fact]:
-    yield Fact("Host", f"{explanation['host']['name']}: {_describe_host_wait(explanation)}")
-    if explanation["host"].get("observer"):
-        yield Fact(
-            "Observer",
-            f"{explanation['host']['observer']} fetches from this host: {explanation['host']['observer_why']}",
-        )
-    state = explanation["known"]
+    host, state = explanation["host"], explanation["known"]
+    yield Fact("Host", f"{host['name']}: {_describe_host_wait(explanation)}")
+    if host.get("observer_why"):
+        yield Fact("Observer", f"{host['observer'] or 'home'} fetches from this host: {host['observer_why']}")
     if state is None:
         return
     links = "start URL of its site" if state["depth"] == 0 else f"{counted(state['depth'], 'link')} from a start URL"
