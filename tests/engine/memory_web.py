@@ -230,6 +230,10 @@ class Drive:
                 heappop(self._events)[2]()
         raise AssertionError("the crawl does not come to an end")
 
+    def expect(self, at_s: float) -> None:
+        """Expect an event from outside the crawl at a time: until then it may have nothing to do."""
+        self._later(at_s, lambda: None)
+
     def after(self, *, clean: bool, **changes: object) -> "Drive":
         """Return the next run over the same database, from the same time on."""
         if clean:

@@ -6,6 +6,7 @@ Pages change at very different rates, and the shards have different parts of the
 and the last one those that change most. The quality is the share of pages whose copy is current, over time.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from tests.engine.memory_web import Drive, MemoryWeb, Served, Server, page, rules_for
 
 from vedette.engine.scheduling import refresh
-from vedette.engine.scheduling.cluster_budget import ClusterBudget, ShardBudget
+from vedette.engine.scheduling.cluster_budget import ClusterBudget, FetchPool, ShardBudget, size_pool
 from vedette.engine.scheduling.price_controller import PriceController
 from vedette.model import Site
 
@@ -73,36 +74,32 @@ def _begin(hosts: Sequence[int], per_s: float) -> Drive:
     return Drive(web, rules, workers=1, start_s=START_S).begin()
 
 
-def spend(
-    parts: Sequence[Sequence[int]], per_day: float, days: int, settling: int, silent: int | None = None
-) -> Outcome:
-    """Crawl for some days, with each part of the hosts as a shard.
-
-    The ``silent`` shard gets no replies after settling.
-    """
+def spend(parts: Sequence[Sequence[int]], per_day: float, days: int, settling: int) -> Outcome:
+    """Crawl for some days, each part of the hosts as a shard."""
     refresh.MIN_REVIEWS_PER_S = 0.0  # each page once an hour, as where there are many: the rest only takes time
     per_s = per_day / DAY_S
     drives = [_begin(hosts, per_s) for hosts in parts]
+    many = drives if len(parts) > 1 else []
     shards = [
         ShardBudget(drive.keeper.refresher, drive.keeper.first_fetches, drive.keeper.host_table, len(parts))
-        for drive in drives
+        for drive in many
     ]
     budget = ClusterBudget(PriceController(drives[0].keeper.refresher.policy), per_s)
     samples: list[float] = []
-    shares = dict.fromkeys(range(len(parts)), 0.0)
+    pool, lacking = FetchPool(size_pool(per_s, STEP_S)), dict.fromkeys(range(len(parts)), 0.0)
     for step in range(int(days * DAY_S / STEP_S)):
         now_s = START_S + step * STEP_S
         if len(parts) > 1:
-            reports = {number: shard.report(now_s) for number, shard in enumerate(shards)}
-            used = {number: max(report.share_per_s, shares[number]) for number, report in reports.items()}
-            reports = {number: report._replace(share_per_s=used[number]) for number, report in reports.items()}
+            reports = {number: shard.report() for number, shard in enumerate(shards)}
             budget = budget.step(reports, per_s, STEP_S if step else 0.0)
-            shares = budget.split(reports)
-            assert sum(shares.values()) <= per_s * (1 + 1e-9)
+            pool = pool.fill(per_s * STEP_S)
             for number, shard in enumerate(shards):
-                if number != silent or step * STEP_S < settling * DAY_S:
-                    shard.follow(budget.price, shares[number])
+                others = sum(lacking.values()) - lacking[number]
+                drawn, pool = pool.draw(reports[number].lacking, others)
+                lacking[number] = max(reports[number].lacking - drawn, 0.0)
+                shard.follow(budget.price, drawn, has_spare=pool.has_spare(others))
         for drive in drives:
+            drive.expect(now_s + 2 * STEP_S)  # a grant of the pool
             drive.run(now_s + STEP_S - drive.now_s)
         if step * STEP_S >= settling * DAY_S and step % 180 == 0:
             samples.append(_measure(drives, now_s + STEP_S))
@@ -127,7 +124,8 @@ def _measure(drives: Sequence[Drive], now_s: float) -> float:
 
 def main() -> None:
     """Print a row for one shard, and one for four."""
-    for name, parts in (("one shard", (range(HOSTS),)), ("four shards", PARTS)):
+    rows = {"one": ("one shard", (range(HOSTS),)), "four": ("four shards", PARTS)}
+    for name, parts in (rows[each] for each in sys.argv[1:] or rows):
         got = spend(parts, PER_DAY, days=6, settling=2)
         words = f"spent {got.spent:.3f} of the budget (most in a day {got.most:.3f}), current {got.quality:.4f}"
         print(f"{name}: {words}, prices {got.prices}", flush=True)  # noqa: T201 - what it is for

@@ -1,19 +1,22 @@
-"""The fetch budget on a real PostgreSQL: one price, and shares within the budget."""
+"""Tests of ``adapters.registry.fetch_budget`` on a real PostgreSQL: one price, and draws within the budget."""
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.postgres_server import MISSING, Postgres, find_programs, run_postgres
 
 from vedette.adapters.registry.database import connect
-from vedette.adapters.registry.fetch_budget import STEP_EVERY_S, load_price, move_price, report_spending
+from vedette.adapters.registry.fetch_budget import STEP_EVERY_S, draw_pages, load_price, move_price, report_spending
 from vedette.adapters.registry.registry import claim_shard, create_cluster
-from vedette.engine.scheduling.cluster_budget import ShardSpending
+from vedette.engine.scheduling.cluster_budget import ShardSpending, size_pool
 
 pytestmark = pytest.mark.skipif(find_programs() is None, reason=MISSING)
-POLICY, PER_S, SHARDS = "expected-gain", 8.0, 4
-FAST = 3600.0
+POLICY, SHARDS = "expected-gain", 4
+PER_S, FAST = 8.0, 3600.0
+# A budget that brings nothing while a test runs: only what is in the pool can be drawn.
+TINY = 1e-6
 
 
 @pytest.fixture(scope="module")
@@ -34,44 +37,84 @@ def dsn(postgres: Postgres) -> str:
     return dsn
 
 
-def step(dsn: str, wanted: list[float], used: list[float], refreshes: int = 0) -> list[float]:
-    """Let all shards report, the controller step once, and all shards get their shares."""
-    time.sleep(STEP_EVERY_S)  # PostgreSQL's clock decides whether the controller steps
-    for _ in range(2):
-        shares = []
-        for number in range(SHARDS):
-            spending = ShardSpending(refreshes, 0, 1000.0, wanted[number], used[number], 2.0, is_settled=True)
-            with connect(dsn) as connection:
-                shares.append(report_spending(connection, number, spending))
-                move_price(connection, POLICY, PER_S, FAST)
-    return shares
-
-
-def test_shares_follow_what_shards_want_and_never_exceed_the_budget(dsn: str) -> None:
-    """The shard that wants most gets most, once the others have given it up; a shard without a lease gets nothing."""
-    wanted, used = [1.0, 1.0, 1.0, 1.0], [0.1] * SHARDS
-    seen = []
-    for round_ in range(5):
-        if round_ == 2:
-            wanted = [17.0, 1.0, 1.0, 1.0]
-        before, used = used, step(dsn, wanted, used)
-        seen.append(used)
-        most = [max(one, other) for one, other in zip(before, used, strict=True)] if round_ else used
-        assert sum(most) <= PER_S * 1.01, seen
-    assert used[0] == pytest.approx(0.85 * PER_S, rel=0.01)
+def put_pages(dsn: str, pages: float) -> None:
+    """Set how many pages the pool has."""
     with connect(dsn) as connection:
-        connection.execute("UPDATE vedette.lease SET until = clock_timestamp() WHERE shard = 0")
-    for _ in range(3):
-        used = step(dsn, wanted, used)
-    assert sum(used[1:]) == pytest.approx(PER_S, rel=0.01)
+        connection.execute("UPDATE vedette.fetch_pool SET pages = %s, at = clock_timestamp()", (pages,))
+
+
+def count_pages(dsn: str) -> float:
+    """Return how many pages the pool has."""
+    with connect(dsn) as connection:
+        (pages,) = connection.execute("SELECT pages FROM vedette.fetch_pool").fetchone() or (-1.0,)
+        return float(pages)
+
+
+def draw(dsn: str, shard: int, lacking: float, per_s: float = TINY) -> tuple[float, bool]:
+    """Draw pages for a shard."""
+    with connect(dsn) as connection:
+        return draw_pages(connection, shard, lacking, per_s, 1.0)
+
+
+def test_concurrent_draws_never_exceed_the_pool(dsn: str) -> None:
+    """Shards that draw at the same time get together what was there, also if some give back."""
+    put_pages(dsn, 2.0)
+
+    def spend(shard: int) -> float:
+        return sum(draw(dsn, shard, lacking)[0] + min(lacking, 0.0) for lacking in (0.7, 1.0, -0.2, 3.0, 0.1))
+
+    with ThreadPoolExecutor(SHARDS) as threads:
+        kept = sum(threads.map(spend, range(SHARDS)))
+    assert kept + count_pages(dsn) == pytest.approx(2.0, abs=1e-3)
+
+
+def test_a_shard_draws_by_what_it_lacks_and_leaves_room_for_the_others(dsn: str) -> None:
+    """Of two that lack one and three pages, the second gets three times as much; one without a lease does not count."""
+    put_pages(dsn, 0.0)
+    assert [draw(dsn, shard, lacking)[0] for shard, lacking in ((0, 1.0), (1, 3.0), (2, 9.0))] == pytest.approx(
+        [0.0] * 3, abs=1e-3
+    )
+    with connect(dsn) as connection:
+        connection.execute("UPDATE vedette.lease SET until = clock_timestamp() WHERE shard = 2")
+    put_pages(dsn, 2.0)
+    assert draw(dsn, 0, 1.0)[0] == pytest.approx(0.5, abs=1e-3)
+    assert draw(dsn, 1, 3.0)[0] == pytest.approx(1.5 * 3.0 / 3.5, abs=1e-3)
+
+
+def test_what_a_shard_gives_back_another_one_gets(dsn: str) -> None:
+    """A share that one shard cannot use is not lost; sites may borrow once no shard lacks a page."""
+    put_pages(dsn, 2.0)
+    got, _ = draw(dsn, 0, 2.0)
+    assert got == pytest.approx(2.0, abs=1e-3)
+    assert draw(dsn, 1, 1.0)[0] == pytest.approx(0.0, abs=1e-3)
+    assert draw(dsn, 0, -1.5) == (0.0, False)
+    assert draw(dsn, 1, 1.0)[0] == pytest.approx(1.0, abs=1e-3)
+    assert draw(dsn, 2, -1.0) == (0.0, True)
+
+
+def test_the_pool_fills_at_the_rate_of_the_budget(dsn: str) -> None:
+    """It holds the pages of about two seconds, and no more after a long pause."""
+    put_pages(dsn, 0.0)
+    before_s = time.monotonic()
+    drawn = 0.0
+    while drawn < 3.0:  # PostgreSQL's clock fills the pool
+        drawn += draw(dsn, 0, 100.0, PER_S)[0]
+    assert drawn <= PER_S * (time.monotonic() - before_s) + 0.01
+    with connect(dsn) as connection:
+        connection.execute("UPDATE vedette.fetch_pool SET at = at - interval '1 hour'")
+    assert draw(dsn, 0, 100.0, PER_S)[0] == pytest.approx(size_pool(PER_S, 1.0))
 
 
 def test_all_shards_follow_one_price_that_moves_with_what_they_spend(dsn: str) -> None:
     """The first price is the one that the shards have found; it rises if they spend too much."""
     prices = []
     for refreshes in (0, 0, 100_000, 100_000):
-        step(dsn, [1.0] * SHARDS, [1.0] * SHARDS, refreshes)
+        time.sleep(STEP_EVERY_S)  # PostgreSQL's clock decides whether the controller steps
+        for number in range(SHARDS):
+            with connect(dsn) as connection:
+                report_spending(connection, number, ShardSpending(refreshes, 0, 1000.0, 0.0, 2.0, is_settled=True))
         with connect(dsn) as connection:
+            move_price(connection, POLICY, PER_S, FAST)
             prices.append(load_price(connection))
     first, idle, *_, last = [price.value or 0.0 for price in prices]
     assert first == pytest.approx(2.0)

@@ -67,6 +67,11 @@ def test_every_link_reaches_its_owner_with_its_origin() -> None:
     assert foreign.to_group(foreign.urls) == (foreign.urls, found)
 
 
+def has_work(_host: HostState, _by_s: float) -> bool:
+    """Every host has something to fetch."""
+    return True
+
+
 def host_at(address: str, name: str = "a.test") -> HostState:
     """Return a host with a known address."""
     return HostState(name, 1, address=address)
@@ -90,15 +95,33 @@ def test_a_turn_ends_only_when_nothing_is_in_flight() -> None:
     shard.grant("127.0.0.1", 10.0)
     assert shard.may_request(host)
     host.in_flight[7] = FetchTask(7, host.name, page(1), "page")
-    assert shard.end_turns(["127.0.0.1"], 11.0) == []
+    assert shard.end_turns(["127.0.0.1"], 11.0, has_work) == []
     assert shard.may_request(host), "the turn is too young to end"
-    assert shard.end_turns(["127.0.0.1"], 13.0) == []
+    assert shard.end_turns(["127.0.0.1"], 13.0, has_work) == []
     assert not shard.may_request(host), "it ends as soon as nothing is in flight"
     host.in_flight.clear()
-    assert shard.end_turns(["127.0.0.1"], 14.0) == ["127.0.0.1"]
+    assert shard.end_turns(["127.0.0.1"], 14.0, has_work) == ["127.0.0.1"]
     assert shard.list_wanted() == ["127.0.0.1"]
+
+
+def test_a_turn_without_work_ends_at_once() -> None:
+    """If no host of a shard has something to fetch at an address, another shard does not wait for the shortest turn."""
+    shard, host = PartitionShard(split_evenly(2), 0, Sent(), min_turn_s=2.0), host_at("127.0.0.1")
+    shard.may_request(host)
+    shard.grant("127.0.0.1", 10.0)
+    asked = []
+
+    def has_none(one: HostState, by_s: float) -> bool:
+        asked.append((one.name, by_s))
+        return False
+
+    host.in_flight[7] = FetchTask(7, host.name, page(1), "page")
+    assert shard.end_turns(["127.0.0.1"], 10.5, has_none) == []
+    host.in_flight.clear()
+    assert shard.end_turns(["127.0.0.1"], 10.6, has_none) == ["127.0.0.1"]
+    assert set(asked) == {(host.name, 12.0)}
 
 
 def test_a_turn_that_was_lost_with_the_coordinator_ends_at_once() -> None:
     """An address that a restarted coordinator does not know, but the cluster believes to be its own, is released."""
-    assert PartitionShard(split_evenly(2), 0, Sent()).end_turns(["127.0.0.1"], 1.0) == ["127.0.0.1"]
+    assert PartitionShard(split_evenly(2), 0, Sent()).end_turns(["127.0.0.1"], 1.0, has_work) == ["127.0.0.1"]

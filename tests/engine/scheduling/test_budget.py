@@ -257,3 +257,47 @@ def test_hosts_with_new_pages_come_first() -> None:
         released += [free.name] if free else []
         budget.take("https://a.test/", float(second), at_once=False)
     assert released == ["c", "d", "a", "b"]
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 5.0), st.integers(0, 6)), max_size=30))
+def test_a_shard_spends_what_is_granted_and_gives_the_rest_back(steps: list[tuple[float, int]]) -> None:
+    """Pages taken and given back never exceed those granted, and an idle shard keeps none."""
+    budget, site = FetchBudget(), "https://a.test/"
+    budget.apply_rules(CrawlRules((Site(site),), budget_per_s=100.0, ahead_s=2.0))
+    granted = spent = returned = 0.0
+    for pages, wanted in [*steps, *[(0.0, 0)] * 12]:
+        budget.grant(pages, has_spare=False)
+        granted += pages
+        spent += sum(budget.take(site, 1000.0, at_once=False) for _ in range(wanted))
+        returned += max(-budget.settle(), 0.0)
+        assert spent + returned <= granted + 1e-5
+    assert spent + returned >= granted - 1e-5
+
+
+def test_a_shard_asks_for_as_many_pages_as_hosts_wait_and_repays_its_debt() -> None:
+    """Urgent fetches leave without a grant; the next pages pay for them."""
+    budget, site = FetchBudget(), "https://a.test/"
+    budget.apply_rules(CrawlRules((Site(site),), budget_per_s=1.0, ahead_s=2.0))
+    budget.grant(0.0, has_spare=False)
+    for number, name in enumerate("abc"):
+        budget.enqueue(HostState(name, number), [site], 0.0)
+    assert (budget.settle(), budget.next_s(), budget.pop_ready(99.0)) == (3.0, None, None)
+    assert budget.take(site, 0.0, at_once=True)
+    assert budget.settle() == 4.0
+    budget.grant(2.0, has_spare=False)
+    assert budget.settle() == 2.0
+    assert budget.pop_ready(0.0) is not None
+
+
+def test_a_site_of_a_shard_borrows_only_what_no_shard_lacks() -> None:
+    """A site beyond its share waits until the pool has pages to spare."""
+    budget, site = FetchBudget(), "https://a.test/"
+    budget.apply_rules(CrawlRules((Site(site, share=0.01), Site("https://b.test/")), budget_per_s=1.0, ahead_s=2.0))
+    budget.grant(9.0, has_spare=False)
+    assert [budget.take(site, 0.0, at_once=False) for _ in range(4)] == [True, True, False, False]
+    budget.enqueue(HostState("a.test", 1), [site], 0.0)
+    assert budget.pop_ready(0.0) is None
+    budget.settle()
+    budget.grant(1.0, has_spare=True)
+    assert budget.pop_ready(0.0) is not None
+    assert budget.take(site, 0.0, at_once=False)

@@ -60,7 +60,7 @@ class Shards:
         batches, self.batches[number] = self.batches[number], []
         granted = [(address, 0.0) for address in wanted]
         self.replies[number] = self.handlers[number].handle(
-            drive.now_s, self.sent[number], batches, granted, (), None, 0.0, None
+            drive.now_s, self.sent[number], batches, granted, (), None, (0.0, False), None
         )
         drive.db.execute("COMMIT")
         for row in read_outbox(drive.db, self.sent[number], 1000):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import psycopg
 
 DSN_ENV = "VEDETTE_POSTGRES"
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 CONNECT_TIMEOUT_S = 3
 # A call that takes longer counts as failed: a lease must be renewed well before it ends.
 STATEMENT_TIMEOUT_MS = 3000
@@ -111,11 +111,18 @@ CREATE TABLE vedette.shard_spending (
   refreshes bigint NOT NULL,           -- since the controller counted
   others bigint NOT NULL,
   pages double precision NOT NULL,
-  wanted_per_s double precision NOT NULL,
-  used_per_s double precision NOT NULL,    -- the share that the shard may still use
   price double precision,
-  is_settled boolean NOT NULL,
-  share_per_s double precision NOT NULL
+  is_settled boolean NOT NULL
+);
+CREATE TABLE vedette.fetch_pool (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  pages double precision NOT NULL DEFAULT 0,   -- of the budget that shards may draw
+  at timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO vedette.fetch_pool DEFAULT VALUES;
+CREATE TABLE vedette.fetch_want (
+  shard integer PRIMARY KEY,
+  lacking double precision NOT NULL            -- what the shard lacked after its last draw
 );
 CREATE TABLE vedette.rank_block (
   shard integer NOT NULL,

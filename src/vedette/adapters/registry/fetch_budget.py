@@ -1,13 +1,13 @@
-"""Fetch budget of a cluster in PostgreSQL: spending and demand of shards, the price, and each shard's share.
+"""Fetch budget of a cluster in PostgreSQL: the price, what shards spent, and the pool of pages that they draw from.
 
-Each shard reports about once a second. Any shard may run the controller's next step when it is due: it locks the row of
-the budget, counts the reports, moves the price, and divides the budget. No leader has to be elected, and nothing is
-lost if a node fails. Only shards that may send requests get a share.
+A shard draws what it lacks in one short transaction, and reports about once a second. The controller is a step that any
+shard may take when it is time: it locks the row of the budget, counts what was reported, and moves the price. No shard
+has to be elected, and nothing is lost if a node dies: what it had drawn counts as spent.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from vedette.engine.scheduling.cluster_budget import ClusterBudget, ShardSpending, find_unheard_share
+from vedette.engine.scheduling.cluster_budget import ClusterBudget, FetchPool, ShardSpending, size_pool
 from vedette.engine.scheduling.price_controller import CommonPrice
 
 if TYPE_CHECKING:
@@ -18,35 +18,57 @@ if TYPE_CHECKING:
 STEP_EVERY_S = 1.0
 
 
-def report_spending(connection: "Connection", shard: int, spending: ShardSpending) -> float:
-    """Save a shard's spending and demand; return the share of the budget that it may spend now, 0 if unknown.
+def draw_pages(
+    connection: "Connection", shard: int, lacking: float, budget_per_s: float, speed: float
+) -> tuple[float, bool]:
+    """Draw what a shard lacks from the pool; return what it gets, and whether sites may borrow.
 
-    The transaction must begin with ``fence``.
+    The transaction must begin with ``fence``. It does not wait for the disk, because other shards wait for it: a crash
+    of PostgreSQL may grant some pages twice, those of less than a second.
     """
+    connection.execute("SET LOCAL synchronous_commit = off")
+    sql = """
+        SELECT pages, extract(epoch FROM clock_timestamp() - greatest(at, '2000-01-01'))::float8
+        FROM vedette.fetch_pool FOR UPDATE
+    """
+    pages, passed_s = connection.execute(sql).fetchone() or (0.0, 0.0)
+    sql = """
+        SELECT coalesce(sum(lacking), 0) FROM vedette.fetch_want JOIN vedette.lease USING (shard)
+        WHERE until > clock_timestamp() AND shard <> %s
+    """
+    (others,) = connection.execute(sql, (shard,)).fetchone() or (0.0,)
+    pool = FetchPool(size_pool(budget_per_s, speed), pages).fill(passed_s * speed * budget_per_s)
+    drawn, pool = pool.draw(lacking, others)
+    sql = """
+        INSERT INTO vedette.fetch_want VALUES (%s, %s) ON CONFLICT (shard) DO UPDATE SET lacking = EXCLUDED.lacking
+    """
+    connection.execute(sql, (shard, max(lacking - drawn, 0.0)))
+    connection.execute("UPDATE vedette.fetch_pool SET pages = %s, at = clock_timestamp()", (pool.pages,))
+    return drawn, pool.has_spare(others)
+
+
+def report_spending(connection: "Connection", shard: int, spending: ShardSpending) -> None:
+    """Save what a shard spent; the transaction must begin with ``fence``."""
     sql = """
         INSERT INTO vedette.shard_spending AS known
-        VALUES (%(shard)s, %(refreshes)s, %(others)s, %(pages)s, %(wanted)s, %(share)s, %(price)s, %(settled)s, 0)
+        VALUES (%(shard)s, %(refreshes)s, %(others)s, %(pages)s, %(price)s, %(settled)s)
         ON CONFLICT (shard) DO UPDATE SET refreshes = known.refreshes + EXCLUDED.refreshes,
-        others = known.others + EXCLUDED.others, pages = EXCLUDED.pages, wanted_per_s = EXCLUDED.wanted_per_s,
-        used_per_s = greatest(EXCLUDED.used_per_s, known.share_per_s), price = EXCLUDED.price,
-        is_settled = EXCLUDED.is_settled RETURNING share_per_s
+        others = known.others + EXCLUDED.others, pages = EXCLUDED.pages, price = EXCLUDED.price,
+        is_settled = EXCLUDED.is_settled
     """
     values = {
         "shard": shard,
         "refreshes": spending.refreshes,
         "others": spending.others,
         "pages": spending.pages,
-        "wanted": spending.wanted_per_s,
-        "share": spending.share_per_s,
         "price": spending.price,
         "settled": spending.is_settled,
     }
-    (share_per_s,) = connection.execute(sql, values).fetchone() or (0.0,)
-    return float(share_per_s)
+    connection.execute(sql, values)
 
 
 def move_price(connection: "Connection", policy: str, budget_per_s: float, speed: float) -> None:
-    """Move the price and divide the budget, if at least a second has passed since the last step.
+    """Move the price, if a second has passed since this was last done.
 
     ``speed`` is the number of world seconds per second.
     """
@@ -57,18 +79,12 @@ def move_price(connection: "Connection", policy: str, budget_per_s: float, speed
     found = connection.execute(sql, (STEP_EVERY_S,)).fetchone()
     if found is None:
         return
-    reports = _take_reports(connection, budget_per_s)
+    reports = _take_reports(connection)
     if not reports:
         return
     # Without steps, nothing was counted, so a pause gives no information about the price.
     passed_s = min(found[1], 10 * STEP_EVERY_S)
     budget = ClusterBudget.from_json(found[0], policy).step(reports, budget_per_s, passed_s * speed)
-    shares = budget.split(reports)
-    sql = """
-        UPDATE vedette.shard_spending SET share_per_s = new.share
-        FROM unnest(%s::int[], %s::float8[]) AS new (number, share) WHERE shard = new.number
-    """
-    connection.execute(sql, (list(shares), list(shares.values())))
     price = budget.price
     sql = """
         UPDATE vedette.budget SET state = %s, at = clock_timestamp(), policy = %s, price = %s, target_per_s = %s,
@@ -83,21 +99,16 @@ def load_price(connection: "Connection") -> CommonPrice:
     return CommonPrice(*row) if row is not None else CommonPrice("", None, 0.0, 0.0)
 
 
-def _take_reports(connection: "Connection", budget_per_s: float) -> dict[int, ShardSpending]:
-    """Collect what was spent since the last step; a shard without a lease loses its share."""
-    sql = "SELECT shard FROM vedette.lease WHERE until > clock_timestamp()"
-    running = [shard for (shard,) in connection.execute(sql)]
+def _take_reports(connection: "Connection") -> dict[int, ShardSpending]:
+    """Take what was spent since the last step, by the shards that have a lease."""
     sql = """
-        UPDATE vedette.shard_spending SET share_per_s = 0, used_per_s = 0, wanted_per_s = 0
-        WHERE NOT shard = ANY(%s) AND (share_per_s > 0 OR used_per_s > 0)
+        SELECT shard, refreshes, others, pages, price, is_settled FROM vedette.shard_spending
+        WHERE shard IN (SELECT shard FROM vedette.lease WHERE until > clock_timestamp()) ORDER BY shard FOR UPDATE
     """
-    connection.execute(sql, (running,))
-    sql = """
-        SELECT shard, refreshes, others, pages, wanted_per_s, greatest(used_per_s, share_per_s), price, is_settled
-        FROM vedette.shard_spending WHERE shard = ANY(%s) ORDER BY shard FOR UPDATE
-    """
-    rows = connection.execute(sql, (running,)).fetchall()
+    rows = connection.execute(sql).fetchall()
     sql = "UPDATE vedette.shard_spending SET refreshes = 0, others = 0 WHERE shard = ANY(%s)"
     connection.execute(sql, ([row[0] for row in rows],))
-    unheard = ShardSpending(share_per_s=find_unheard_share(budget_per_s, max(len(running), 1)))
-    return dict.fromkeys(running, unheard) | {row[0]: ShardSpending(*row[1:]) for row in rows}
+    return {
+        shard: ShardSpending(refreshes, others, pages, price=price, is_settled=is_settled)
+        for shard, refreshes, others, pages, price, is_settled in rows
+    }

@@ -286,6 +286,10 @@ class HostTable:
             return bool(host.requested)
         return host.paused_until_s < inf and self.has_waiting(host)
 
+    def has_work_by(self, host: HostState, by_s: float) -> bool:
+        """Check whether a host may be requested by a time, if the budget allows it."""
+        return bool(host.robots_tasks) or (self.has_waiting(host) and host.paused_until_s <= by_s)
+
     def _has_work(self, host: HostState) -> bool:
         if host.robots_tasks or not self.has_waiting(host):
             return bool(host.robots_tasks)

@@ -296,24 +296,28 @@ class PartitionShard:
 
     def grant(self, address: str, now_s: float) -> list[HostState]:
         """Begin a turn at an address; return the hosts that waited for it."""
-        if address not in self._turns:
-            self._turns[address] = _Turn(now_s, {})
         hosts = self._waiting.pop(address, [])
+        if address not in self._turns:
+            self._turns[address] = _Turn(now_s, {host.name: host for host in hosts})
         for host in hosts:
             host.awaits_turn = False
         return hosts
 
-    def end_turns(self, wanted: Iterable[str], now_s: float) -> list[str]:
+    def end_turns(self, wanted: Iterable[str], now_s: float, has_work: Callable[[HostState, float], bool]) -> list[str]:
         """Return which of these addresses, wanted by other shards, this shard gives up now.
 
-        From here on none of its hosts is served there; once nothing is in flight, the turn is over.
+        A turn lasts its shortest time only while one of its hosts ``has_work`` until then. From here on none of its
+        hosts is served there; once nothing is in flight, the turn is over.
         """
         ended: list[str] = []
         for address in wanted:
             turn = self._turns.get(address)
             if turn is None:
                 ended.append(address)
-            elif now_s - turn.since_s >= self._min_turn_s:
+            elif now_s - turn.since_s >= self._min_turn_s or not any(
+                host.address == address and has_work(host, turn.since_s + self._min_turn_s)
+                for host in turn.hosts.values()
+            ):
                 turn.is_wanted = True
                 if not any(host.busy and host.address == address for host in turn.hosts.values()):
                     del self._turns[address]

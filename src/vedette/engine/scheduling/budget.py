@@ -23,6 +23,8 @@ from vedette.engine.coordinator.state import CrawlRules, HostState
 # The shared bucket; those of sites are named by their start URLs.
 ALL_SITES = ""
 MIN_SITE_BURST = 2.0
+# A whole number summed from fractions may be slightly too small.
+ROUNDING = 1e-6
 
 
 @dataclass(slots=True)
@@ -109,6 +111,55 @@ class TokenBucket:
         self.seen_s = now_s
 
 
+@dataclass(slots=True)
+class GrantedPages:
+    """The shared bucket of a shard: pages that the pool of its cluster has granted, and no others.
+
+    It never fills by itself: when it is empty, only a grant helps. ``most`` limits the debt of urgent fetches. As long
+    as the pool ``has_spare``, no shard lacks a page, so pages may be borrowed.
+
+    >>> bucket = GrantedPages(most=2.0)
+    >>> bucket.pages += 1.5
+    >>> bucket.count_available(0.0), bucket.take(0.0), bucket.count_available(0.0), bucket.ready_s
+    (1, None, 0, inf)
+    """
+
+    most: float
+    pages: float = 0.0
+    has_spare: bool = False
+
+    @property
+    def ready_s(self) -> float:
+        """When the next page may be taken: now, or only after a grant."""
+        return -inf if self.pages >= 1.0 - ROUNDING else inf
+
+    @property
+    def spare_s(self) -> float:
+        """When a page may be borrowed: now, or only after a grant."""
+        return self.ready_s if self.has_spare else inf
+
+    def count_available(self, _now_s: float) -> int:
+        """Count the pages that may be taken."""
+        return max(floor(self.pages + ROUNDING), 0)
+
+    def count_spare(self, now_s: float) -> int:
+        """Count the pages that may be borrowed."""
+        return self.count_available(now_s) if self.has_spare else 0
+
+    def take(self, _now_s: float) -> None:
+        """Take one page; the caller must know that one is available."""
+        self.pages -= 1.0
+
+    def refund(self) -> None:
+        """Return a page that was taken and not used."""
+        self.pages += 1.0
+
+    def overdraw(self, _now_s: float) -> None:
+        """Take a page unconditionally; the debt is bounded."""
+        if self.pages > -self.most:
+            self.pages -= 1.0
+
+
 class BudgetBuckets:
     """The token bucket of the whole fetch budget, and those of sites with a share.
 
@@ -123,16 +174,23 @@ class BudgetBuckets:
     """
 
     def __init__(self) -> None:
-        self._buckets: dict[str, TokenBucket] = {}
+        self._timed: dict[str, TokenBucket] = {}
+        self._buckets: dict[str, TokenBucket | GrantedPages] = {}
 
-    def set_rates(self, per_s: float, burst_s: float, shares: Mapping[str, float]) -> None:
-        """Set the fetch budget in pages a second and the shares of sites; what was taken stays taken."""
-        before, self._buckets = self._buckets, {}
+    def set_rates(
+        self, per_s: float, burst_s: float, shares: Mapping[str, float], granted: GrantedPages | None = None
+    ) -> None:
+        """Set the fetch budget in pages a second and the shares of sites; what was taken stays taken.
+
+        The shared bucket of a shard is the one with ``granted`` pages.
+        """
+        before, self._timed = self._timed, {}
         for name, share in {ALL_SITES: 1.0, **shares}.items():
             # A site may save two tokens of its own, so its share is not lost while the shared bucket is empty.
             pace, burst = per_s * share, max(1.0 if name == ALL_SITES else MIN_SITE_BURST, per_s * share * burst_s)
-            bucket = self._buckets[name] = before.get(name) or TokenBucket(pace, burst)
+            bucket = self._timed[name] = before.get(name) or TokenBucket(pace, burst)
             bucket.set_rate(pace, burst)
+        self._buckets = {**self._timed, ALL_SITES: granted or self._timed[ALL_SITES]}
 
     def count_available(self, site: str, now_s: float, *, borrows: bool) -> int:
         """Count the pages of a site that the budget buckets allow now."""
@@ -179,7 +237,7 @@ class BudgetBuckets:
         for bucket in self._buckets_for(site):
             bucket.overdraw(now_s)
 
-    def _buckets_for(self, site: str) -> tuple[TokenBucket, ...]:
+    def _buckets_for(self, site: str) -> tuple[TokenBucket | GrantedPages, ...]:
         """Return the budget buckets that a page of a site is taken from."""
         return tuple(self._buckets[name] for name in dict.fromkeys((site, ALL_SITES)) if name in self._buckets)
 
@@ -196,8 +254,10 @@ SHARE_SPENT = "its site's share of the fetch budget is spent"
 # The burst: as much as arrives in this many times the task lead time. With the usual two seconds that is a fiftieth of
 # a minute, so savings never push a minute above 102% of its budget.
 BURST_TIMES = 0.6
-# A shard of a cluster saves more, and at least two pages, since its hosts may have to wait for a turn at their address.
-SHARE_BURST_TIMES = 1.5
+# The debt of a shard is at most this many pages, or what arrives in a lead time.
+MIN_DEBT = 2.0
+# A shard that takes many pages between two grants asks for this many times as many in advance.
+ADVANCE_TIMES = 2.0
 
 
 class FetchBudget:
@@ -208,8 +268,8 @@ class FetchBudget:
         self._lines: dict[str, deque[HostState]] = {}
         self._rights: dict[str, None] = {}
         self._rules = CrawlRules()
-        self.share_per_s: float | None = None
-        self._taken = 0
+        self._granted: GrantedPages | None = None
+        self._taken, self._pace = 0, 0.0
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the fetch budget; the queues of waiting hosts are emptied.
@@ -221,28 +281,37 @@ class FetchBudget:
         self._lines.clear()
         self._rights.clear()
 
-    def set_share(self, per_s: float) -> None:
-        """Spend only a share of the budget, in pages a second: other shards of a cluster spend the rest."""
-        self.share_per_s = per_s
-        self._set_rates()
-
     def _set_rates(self) -> None:
-        whole_per_s = per_s = self._rules.budget_per_s
-        burst_s = BURST_TIMES * self._rules.ahead_s
-        if self.share_per_s is not None:
-            per_s = min(self.share_per_s, whole_per_s)
-            burst_s = max(SHARE_BURST_TIMES * self._rules.ahead_s, 2.0 / per_s)
-        shares = {site.start: site.share * whole_per_s / per_s for site in self._rules.sites if site.share is not None}
-        self._allowance.set_rates(per_s, burst_s, shares)
+        per_s, ahead_s = self._rules.budget_per_s, self._rules.ahead_s
+        if self._granted is not None:
+            self._granted.most = max(MIN_DEBT, per_s * ahead_s)
+        shares = {site.start: site.share for site in self._rules.sites if site.share is not None}
+        self._allowance.set_rates(per_s, BURST_TIMES * ahead_s, shares, self._granted)
 
-    def take_count(self) -> int:
-        """Return how many pages were taken from the budget since the last call."""
-        count, self._taken = self._taken, 0
-        return count
+    def grant(self, pages: float, *, has_spare: bool) -> None:
+        """Spend only what is granted from now on, and these pages: shards of a cluster share the budget.
 
-    def count_waiting(self) -> int:
-        """Count the hosts that wait for the budget."""
-        return sum(map(len, self._lines.values()))
+        ``has_spare`` means that more is left than all shards want.
+        """
+        if self._granted is None:
+            self._granted = GrantedPages(MIN_DEBT)
+            self._set_rates()
+        self._granted.pages += pages
+        self._granted.has_spare = has_spare
+
+    def settle(self) -> float:
+        """Return how many pages this shard lacks to spend without waiting for the next grant.
+
+        What it has beyond that is given back: the result is negative.
+        """
+        assert self._granted is not None, "only a shard waits for grants"
+        self._pace, self._taken = max(float(self._taken), self._pace / 2), 0
+        lines = self._lines if self._granted.has_spare else (ALL_SITES,)
+        waiting = sum(len(self._lines.get(name, ())) for name in lines)
+        lacking = waiting + max(ADVANCE_TIMES * (self._pace - 1.0), 0.0) - self._granted.pages
+        if lacking < 0:
+            self._granted.pages += lacking
+        return lacking
 
     def get_quota(self, sites: Sequence[str], now_s: float) -> int:
         """Return how many pages a host may be assigned from the fetch budget in its turn, over its sites."""
@@ -308,7 +377,8 @@ class FetchBudget:
 
     def next_s(self) -> float | None:
         """Return when the fetch budget next has a page for a waiting host."""
-        return min((self._allowance.ready_s(name) for name, line in self._lines.items() if line), default=None)
+        times = (self._allowance.ready_s(name) for name, line in self._lines.items() if line)
+        return min((time_s for time_s in times if time_s < inf), default=None)
 
     def _fair_share(self, site: str, now_s: float) -> int:
         """Divide the available fetch budget by the number of waiting hosts; at least one page if any."""

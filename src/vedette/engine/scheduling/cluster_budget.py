@@ -1,11 +1,12 @@
-"""Cluster budget: one price for all shards, and the share of the fetch budget that each of them may spend.
+"""Cluster budget: one price for all shards, and one pool of pages that all of them draw from.
 
     price    moved by the spending of all shards against the whole budget, by the controller of a single machine
-    share    budget * wanted / sum of wanted;  wanted = recent rate + hosts that wait for the budget / a moment
+    pool     fills at the rate of the budget; a shard draws pool * lacking / sum of lacking, at most what it lacks
 
-So a shard gets what it would get on one machine, where all hosts wait in one queue. The shares never add up to more
-than the budget: a share only grows by what other shards have given up. A shard that gets no reply keeps its price and
-share.
+A shard lacks a page for each host that waits for the budget, so it gets what it would get on one machine, where all
+hosts wait in one queue. What it cannot use, for example because it waits for a turn at an address, it gives back with
+its next draw. So no page of the budget is lost, and all shards together never spend more than the pool had. A shard
+that hears nothing keeps its price, and spends nothing more.
 
 At first, each shard finds its own price, as a single machine does in its first hours. Once most pages belong to shards
 that have found one, the mean of these prices becomes the first common price.
@@ -22,33 +23,69 @@ from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.price_controller import CommonPrice, PriceController
 from vedette.engine.scheduling.refresh import RefreshScheduler
 
-# The part of the budget that is divided evenly, so that an idle shard can start.
-EVEN_SHARE = 0.002
-# A shard that has not received its share yet uses this part of an even share.
-UNHEARD_SHARE = 0.05
-# What a shard wants is averaged over this many lead times of tasks. It takes a moment to pass shares on, so shares that
-# followed every wish would be on their way most of the time.
-WANTED_LEADS = 8.0
+# The pool holds what arrives in this many seconds of wall time, and at least two pages.
+POOL_WALL_S, MIN_POOL = 2.0, 2.0
+
+
+class FetchPool(NamedTuple):
+    """The pool of a cluster's budget: the pages that shards may draw now, and how many it holds at most.
+
+    Of four pages, two shards that lack two and six get one and three:
+
+    >>> pool = FetchPool(10.0, 4.0)
+    >>> pool.draw(2.0, others=6.0)[0], pool.draw(6.0, others=2.0)[0], pool.draw(-9.0, others=5.0)
+    (1.0, 3.0, (0.0, FetchPool(most=10.0, pages=10.0)))
+    """
+
+    most: float
+    pages: float = 0.0
+
+    def fill(self, pages: float) -> "FetchPool":
+        """Return the pool after these pages arrived; what does not fit is lost."""
+        return self._replace(pages=min(self.pages + max(pages, 0.0), self.most))
+
+    def draw(self, lacking: float, others: float) -> tuple[float, "FetchPool"]:
+        """Return what a shard gets that lacks some pages while other shards lack ``others``, and the pool after.
+
+        A shard that lacks a negative number gives pages back.
+        """
+        if lacking <= 0:
+            return 0.0, self.fill(-lacking)
+        drawn = min(lacking, self.pages * lacking / (lacking + others))
+        return drawn, self._replace(pages=self.pages - drawn)
+
+    def has_spare(self, others: float) -> bool:
+        """Check whether sites may borrow from the pool: other shards lack nothing, and half of it is left."""
+        return not others > 0 and self.pages >= self.most / 2
+
+
+def size_pool(budget_per_s: float, speed: float) -> float:
+    """Return how many pages the pool holds at most; ``speed`` is the number of world seconds per second."""
+    return max(budget_per_s * POOL_WALL_S * speed, MIN_POOL)
 
 
 class ShardSpending(NamedTuple):
     """A shard's report: fetches since its last report, its demand, and its own price.
 
-    ``refreshes`` came due, ``others`` were other fetches. ``pages`` is the number of pages to refresh, ``wanted_per_s``
-    the rate of fetches that it wants, and ``share_per_s`` the share that it uses now. Its own ``price`` counts once it
+    ``refreshes`` came due, ``others`` were other fetches. ``pages`` is the number of pages to refresh, ``lacking`` how
+    many pages of the budget it lacks now; a negative number is given back. Its own ``price`` counts once it
     ``is_settled``.
     """
 
     refreshes: int = 0
     others: int = 0
     pages: float = 0.0
-    wanted_per_s: float = 0.0
-    share_per_s: float = 0.0
+    lacking: float = 0.0
     price: float | None = None
     is_settled: bool = False
 
     def __add__(self, later: "ShardSpending") -> "ShardSpending":  # type: ignore[override]  # of reports, not of tuples
-        return later._replace(refreshes=self.refreshes + later.refreshes, others=self.others + later.others)
+        returned = min(self.lacking, 0.0)
+        return later._replace(
+            refreshes=self.refreshes + later.refreshes,
+            others=self.others + later.others,
+            lacking=later.lacking + returned,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +94,8 @@ class ClusterBudget:
 
     >>> both = {0: ShardSpending(pages=100.0, price=1.0, is_settled=True), 1: ShardSpending(pages=1.0)}
     >>> budget = ClusterBudget(PriceController("expected-gain"), 2.0).step(both, 2.0, 0.0)
-    >>> budget.price.value, budget.split(both)
-    (1.0, {0: 1.0, 1: 1.0})
-    >>> round(budget.split({0: ShardSpending(wanted_per_s=3.0), 1: ShardSpending(wanted_per_s=1.0)})[0], 6)
-    1.499
+    >>> budget.price.value
+    1.0
     """
 
     controller: PriceController
@@ -87,20 +122,6 @@ class ClusterBudget:
             controller = controller.move_price(budget_per_s, pages)
         return ClusterBudget(controller, budget_per_s, pages)
 
-    def split(self, reports: Mapping[int, ShardSpending]) -> dict[int, float]:
-        """Split the budget among the shards that may spend it, by their demand."""
-        wanted = sum(report.wanted_per_s for report in reports.values())
-        even, rest = self.budget_per_s / len(reports), self.budget_per_s * (1.0 - EVEN_SHARE)
-        if not wanted > 0:
-            aims = dict.fromkeys(reports, even)
-        else:
-            aims = {one: EVEN_SHARE * even + rest * report.wanted_per_s / wanted for one, report in reports.items()}
-        # What a shard uses remains taken until the shard reports that it uses less.
-        free = max(self.budget_per_s - sum(report.share_per_s for report in reports.values()), 0.0)
-        growth = {one: max(aims[one] - report.share_per_s, 0.0) for one, report in reports.items()}
-        part = min(free / max(sum(growth.values()), 1e-300), 1.0)
-        return {one: min(aims[one], report.share_per_s + part * growth[one]) for one, report in reports.items()}
-
     def to_json(self) -> str:
         """Serialize the budget."""
         return json.dumps({"controller": self.controller.to_json(), "budget_per_s": self.budget_per_s})
@@ -113,11 +134,6 @@ class ClusterBudget:
             return cls(PriceController.from_json(kept["controller"], policy), float(kept["budget_per_s"]))
         except (TypeError, ValueError, KeyError):
             return cls(PriceController(policy), 0.0)
-
-
-def find_unheard_share(budget_per_s: float, shards: int) -> float:
-    """Return what a shard may spend that has not received its share yet."""
-    return UNHEARD_SHARE * budget_per_s / shards
 
 
 def _set_first_price(
@@ -134,7 +150,7 @@ def _set_first_price(
 
 @dataclass(slots=True)
 class ShardBudget:
-    """A shard's side of the cluster's budget: report its spending, and follow price and share.
+    """The part of a shard in the cluster's budget: report its spending, follow the price, and spend what is granted.
 
     ``shards`` is the number of shards.
     """
@@ -143,47 +159,32 @@ class ShardBudget:
     firsts: FirstFetches
     hosts: HostTable
     shards: int
-    _wanted_per_s: float = 0.0
-    _seen_s: float | None = None
     _spent: tuple[int, int] = field(default=(0, 0))
 
     def __post_init__(self) -> None:
         self.refresher.shards = self.shards
+        self._grant(0.0, has_spare=False)
 
-    def report(self, now_s: float) -> ShardSpending:
-        """Return the spending since the last report, and the shard's demand."""
-        budget, rules = self.hosts.budget, self.hosts.rules
+    def report(self) -> ShardSpending:
+        """Return what was spent since the last report, and what the shard lacks."""
         refreshes, others = self.refresher.spent
         before, self._spent = self._spent, (refreshes, others)
-        share_per_s = 0.0
-        if budget is not None:
-            if budget.share_per_s is None:
-                self._set_share(find_unheard_share(rules.budget_per_s, self.shards))
-            taken, lead_s = budget.take_count(), max(rules.ahead_s, 1e-3)
-            if self._seen_s is not None and now_s > self._seen_s:
-                passed_s = now_s - self._seen_s
-                wanted = taken / passed_s + budget.count_waiting() / max(lead_s, 1.0 / rules.budget_per_s)
-                self._wanted_per_s += (wanted - self._wanted_per_s) * min(passed_s / (WANTED_LEADS * lead_s), 1.0)
-            share_per_s = budget.share_per_s or 0.0
-        self._seen_s = now_s
         return ShardSpending(
             refreshes - before[0],
             others - before[1],
             self.refresher.demand,
-            self._wanted_per_s,
-            share_per_s,
+            0.0 if self.hosts.budget is None else self.hosts.budget.settle(),
             self.refresher.price,
             self.refresher.has_settled,
         )
 
-    def follow(self, price: CommonPrice, share_per_s: float) -> None:
-        """Follow the cluster's price, and spend this share of its budget."""
-        self.refresher.follow(price)
-        budget = self.hosts.budget
-        if budget is not None and share_per_s > 0 and share_per_s != budget.share_per_s:
-            self._set_share(share_per_s)
+    def follow(self, price: CommonPrice | None, granted: float, *, has_spare: bool) -> None:
+        """Follow the cluster's price if there is one, and spend these pages of its budget."""
+        if price is not None:
+            self.refresher.follow(price)
+        self._grant(granted, has_spare=has_spare)
 
-    def _set_share(self, share_per_s: float) -> None:
-        assert self.hosts.budget is not None, "a share of no budget"
-        self.hosts.budget.set_share(share_per_s)
-        self.firsts.set_budget(share_per_s)
+    def _grant(self, pages: float, *, has_spare: bool) -> None:
+        if self.hosts.budget is not None:
+            self.hosts.budget.grant(pages, has_spare=has_spare)
+            self.firsts.set_budget(self.hosts.rules.budget_per_s / self.shards)

@@ -54,15 +54,15 @@ class ExchangeHandler:
         granted: Sequence[tuple[str, float]],
         contested: Sequence[str],
         price: tuple[str, float | None, float, float] | None,
-        share_per_s: float,
+        drawn: tuple[float, bool],
         shards: tuple[Sequence[int], Sequence[int]] | None,
     ) -> Response:
         """Apply what the exchanger received, and return what it should do next.
 
         ``sent`` is the (epoch, sequence) up to which the mailbox has the outbox. ``granted`` are addresses with the
         wall seconds until their first request, and ``contested`` are those that other shards wait for. ``price`` is the
-        cluster's price, and ``share_per_s`` the part of the budget that this shard may spend. ``shards`` is the map of
-        all shards, if it has changed.
+        cluster's, and ``drawn`` the pages of its budget that this shard has got, and whether sites may borrow.
+        ``shards`` is the map of all shards, if it has changed.
         """
         if shards is not None:
             self._shard.use_map(ShardMap(tuple(shards[0]), tuple(shards[1])))
@@ -80,15 +80,14 @@ class ExchangeHandler:
                 print_error(f"skipped {lost} unreadable batches of links from shard {source}")
         for address, wait_s in granted:
             self._begin_turn(address, now_s, wait_s)
-        ended = self._shard.end_turns(contested, now_s)
-        if price is not None:
-            self._budget.follow(CommonPrice(*price), share_per_s)
+        ended = self._shard.end_turns(contested, now_s, self._coordinator.host_table.has_work_by)
+        self._budget.follow(None if price is None else CommonPrice(*price), drawn[0], has_spare=drawn[1])
         return {
             "wanted": self._shard.list_wanted(),
             "domains": self._shard.list_wanted_domains(),
             "ended": ended,
             "positions": store.get_positions(),
-            "spending": self._budget.report(now_s),
+            "spending": self._budget.report(),
             "policy": self._coordinator.refresher.policy,
             "budget_per_s": self._coordinator.rules.budget_per_s,
         }

@@ -35,7 +35,7 @@ from vedette.adapters.exchange.mailbox import (
 from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.adapters.registry.command_log import CommandReply, list_commands, log_reply
 from vedette.adapters.registry.database import LeaseLost, explain_database, fence, open_connection
-from vedette.adapters.registry.fetch_budget import load_price, move_price, report_spending
+from vedette.adapters.registry.fetch_budget import draw_pages, load_price, move_price, report_spending
 from vedette.adapters.registry.registry import list_sites, load_shards, save_numbers
 from vedette.engine.scheduling.cluster_budget import ShardSpending
 from vedette.engine.scheduling.price_controller import CommonPrice
@@ -88,7 +88,8 @@ class Exchanger:
         self._contested: list[str] = []
         self._shards = shard.shards
         self._price: CommonPrice | None = None
-        self._share_per_s = 0.0
+        self._drawn, self._has_spare = 0.0, False
+        self._is_lacking = self._is_urgent = True
         self._spending = ShardSpending()
         self._last_site = 0
         self._is_reopened = False
@@ -121,13 +122,15 @@ class Exchanger:
                 each.close()
 
     def _exchange(self) -> bool:
+        # Only once, also if the coordinator does not reply: what is drawn and not used counts as spent.
+        drawn, self._drawn = self._drawn, 0.0
         arguments = {
             "sent": self._sent,
             "batches": self._batches,
             "granted": self._granted,
             "contested": self._contested,
             "price": self._price,
-            "share_per_s": self._share_per_s,
+            "drawn": (drawn, self._has_spare),
             "shards": None if self._shards == self._shard.shards else (self._shards.firsts, self._shards.numbers),
         }
         reply: dict[str, Any] = ask_coordinator(self._settings.folder, Request("exchange", arguments))
@@ -136,6 +139,7 @@ class Exchanger:
         self._spending += ShardSpending(*reply["spending"])
         if self._connection is None:
             self._connection = open_connection(self._shard.dsn)
+        self._draw(reply["budget_per_s"])
         rows, limit = self._read_outbox(), self._open_limit()
         unused = limit.take_unused(reply["ended"])
         day = find_day(self._settings.clock.now())
@@ -162,7 +166,9 @@ class Exchanger:
         self._apply_sites(self._connection)
         self._apply_commands(self._connection)
         self._ranks.step(self._connection)
-        return len(rows) == MAX_ROWS or len(self._batches) == MAX_ROWS
+        # Turns and pages that hosts wait for reach the coordinator at once, but not in an endless loop.
+        self._is_urgent = not self._is_urgent and bool(granted or self._drawn >= 1.0)
+        return self._is_urgent or len(rows) == MAX_ROWS or len(self._batches) == MAX_ROWS
 
     @contextmanager
     def _fenced(self) -> "Iterator[psycopg.Connection[Any]]":
@@ -207,12 +213,23 @@ class Exchanger:
         keys = [*limit.list_wanted(), *limit.list_unknown([("domain", name) for name in domains])]
         return [*keys, *(("address", address) for address, _ in granted)]
 
+    def _draw(self, budget_per_s: float) -> None:
+        """Draw the pages that the shard lacks, and give back what it does not use."""
+        lacking = self._spending.lacking
+        if budget_per_s > 0 and (lacking or self._is_lacking):
+            with self._fenced() as connection:
+                self._drawn, self._has_spare = draw_pages(
+                    connection, self._shard.number, lacking, budget_per_s, self._settings.clock.speed
+                )
+            self._is_lacking = lacking > 0
+        self._spending = self._spending._replace(lacking=0.0)
+
     def _share_budget(self, day: int, reply: dict[str, Any]) -> None:
         """Report what was spent, and what the status of the cluster shows; follow the price and the shards."""
         number = self._shard.number
         numbers = read_status(self._settings.folder).numbers
         with self._fenced() as connection:
-            self._share_per_s = report_spending(connection, number, self._spending)
+            report_spending(connection, number, self._spending)
             save_numbers(connection, number, {name: numbers[name] for name in SHOWN_NUMBERS if name in numbers})
         self._spending = ShardSpending()
         with self._fenced() as connection:
