@@ -1,7 +1,7 @@
 """Properties of every crawl of every small web: politeness, obedience, and that nothing is lost or stuck.
 
-The webs are drawn with little in them and much to go wrong: hosts that share addresses, robots.txt that lie with other
-hosts or come late, slow pages, failures, redirects to and fro, workers that die, keepers that are cut off.
+The webs are small, with many problems: hosts that share addresses, robots.txt on other hosts or late ones, slow pages,
+failures, redirects back and forth, fetchers that are killed, coordinators that are interrupted.
 """
 
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ pages: st.SearchStrategy[Served] = st.one_of(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
-    """A web of four hosts at two addresses."""
+    """Generate a web of four hosts at two addresses."""
     found = {host: draw(files) for host in HOSTS}
     replies: dict[str, Served | Server] = {}
     for host, file in found.items():
@@ -92,17 +92,17 @@ def drive_of(world: World, **settings: object) -> Drive:
 
 
 def crawl(world: World, **settings: object) -> Drive:
-    """All of it, to its end."""
+    """Crawl it to the end."""
     return drive_of(world, **settings).run()
 
 
 def gaps(asked: list[Asked]) -> list[tuple[float, Asked]]:
-    """Between the end of each answer and the next request, which is named."""
+    """Yield the time between the end of each response and the next request, with that request."""
     return [(after.sent_s - before.ended_s + ROUNDING_S, after) for before, after in pairwise(asked)]
 
 
 def check_rests(world: World, log: list[Asked]) -> None:
-    """One request at a time, and after each answer the longest of the delays that are known by then."""
+    """Check one request at a time, and after each response the longest of the delays known by then."""
     for host in HOSTS:
         asked = [each for each in log if each.host == host]
         first_page = next((number for number, each in enumerate(asked) if each.purpose == "page"), len(asked))
@@ -119,13 +119,13 @@ def seen_before_death(log: list[Asked], died_s: float) -> list[Asked]:
 
 @given(worlds())
 def test_hosts_and_addresses_get_their_rest(world: World) -> None:
-    """With several fetchers, too, no host and no address gets two requests at once, nor one before its delay."""
+    """Even with several fetchers, no host and no address gets two requests at once, nor one before its delay."""
     check_rests(world, crawl(world).log)
 
 
 @given(worlds(), st.sampled_from([0.1, 1.0, 2.5, 10.0, 40.0]), st.integers(0, 1))
 def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: float, number: int) -> None:
-    """Its tasks come back once, its hosts wait first, and in the end every URL is finished."""
+    """Its tasks are returned once, its hosts wait first, and every URL is finished in the end."""
     drive = drive_of(world, max_attempts=2).run(after_s)
     died_s, kept = drive.now_s, drive.pages()
     drive.kill_worker(number)
@@ -139,7 +139,7 @@ def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: 
 
 @given(worlds())
 def test_robots_txt_is_known_and_obeyed(world: World) -> None:
-    """No page is requested before the host's file was fetched, and none that it disallows."""
+    """No page is requested before the host's file was fetched, or if the file disallows it."""
     drive = crawl(world)
     known_s = {host: _known_s(drive, host, world.files[host]) for host in HOSTS}
     for asked in drive.log:
@@ -161,7 +161,7 @@ def most_in_a_row(drive: Drive, url: str) -> int:
 
 @given(worlds())
 def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
-    """Fetched, refused or failed: exactly one of them, and never more requests in a row than allowed."""
+    """Each URL is fetched, refused or failed, and never requested more often in a row than allowed."""
     drive = crawl(world, max_attempts=2)
     ends = [*drive.pages(), *drive.refused(), *drive.given_up()]
     assert sorted(ends) == sorted(drive.depths())
@@ -171,7 +171,7 @@ def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
 
 @given(worlds(), st.integers(1, 8))
 def test_no_page_more_than_wanted(world: World, most: int) -> None:
-    """Exactly as many pages as wanted, or all that there are."""
+    """The number of pages is exact, or there are no more."""
     everything = crawl(world).keeper.tally.pages
     assert crawl(world, max_pages=most).keeper.tally.pages == min(most, everything)
 

@@ -1,4 +1,4 @@
-"""The frontier against a model that is slow and obviously right: lists, searched from end to end."""
+"""The frontier compared with a slow and obviously correct model: lists, searched from end to end."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class Model:
 
 
 class FrontierMachine(RuleBasedStateMachine):
-    """Every method of the frontier, in any order that its contract allows, at a clock that never goes back."""
+    """Every method of the frontier, in any order that its contract allows, with a clock that never goes back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @initialize(starts=st.fixed_dictionaries(dict.fromkeys(HOSTS, spans)))
     def open(self, starts: dict[str, float]) -> None:
-        """All hosts come into play."""
+        """Open all hosts."""
         self.addresses = {name: Address() for name in HOSTS.values()}
         for host, address in HOSTS.items():
             self.frontier.open_host(host, address, starts[host])
@@ -89,7 +89,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(host=hosts, worth=worths)
     def add(self, host: str, worth: float) -> None:
-        """A thing is found."""
+        """Find an item."""
         self.items += 1
         self.joins += 1
         self.hosts[host].things.append(Thing(self.items, worth, self.joins))
@@ -97,12 +97,12 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(span_s=spans)
     def wait(self, span_s: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.now_s += span_s
 
     @rule()
     def take(self) -> None:
-        """Something is given exactly when the model has something to give, and it is the best of its host."""
+        """Take an item exactly if the model has one, and check that it is the best of its host."""
         taken = self.frontier.take(self.now_s)
         if taken is None:
             assert not [name for name, host in self.hosts.items() if host.first_s() <= self.now_s]
@@ -114,7 +114,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.frontier.busy)
     @rule(data=st.data(), rest_s=spans, address_rest_s=spans)
     def done(self, data: st.DataObject, rest_s: float, address_rest_s: float) -> None:
-        """An answer comes."""
+        """Receive a response."""
         name, host, thing = self._end(data)
         self.ended[thing.item] += 1
         host.ready_s = max(host.ready_s, self.now_s + rest_s)
@@ -124,7 +124,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.frontier.busy)
     @rule(data=st.data())
     def drop(self, data: st.DataObject) -> None:
-        """A thing turns out to be unwanted."""
+        """Drop an unwanted item."""
         name, _, thing = self._end(data)
         self.ended[thing.item] += 1
         self._not_asked(name)
@@ -132,7 +132,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(name=hosts, span_s=spans)
     def rest(self, name: str, span_s: float) -> None:
-        """A host gets a longer delay."""
+        """Give a host a longer delay."""
         host = self.hosts[name]
         if self.now_s + span_s > host.ready_s:
             host.ready_s = self.now_s + span_s

@@ -27,7 +27,7 @@ def world() -> SyntheticWorld:
 
 
 def site(index: int) -> Site:
-    """One of its hosts."""
+    """Return one of its hosts."""
     sites = list(world().sites.values())
     return sites[index % len(sites)]
 
@@ -55,7 +55,7 @@ HOSTS = st.one_of(
 def test_any_question_gets_a_reply(
     host: str, target: str, if_none_match: str | None, if_modified_since: str | None, now_s: float
 ) -> None:
-    """Whatever a client sends, the answer is a reply with a known status, and asking again brings the same."""
+    """Whatever a client sends, the reply has a known status, and repeating the request gives the same reply."""
     host = next(iter(world().sites)) if host == "any" else host
     question = WorldRequest(host, target, if_none_match, if_modified_since)
     reply = world().reply(question, now_s)
@@ -67,14 +67,14 @@ def test_any_question_gets_a_reply(
 
 @given(st.lists(WORDS, min_size=1, max_size=20))
 def test_a_hash_is_the_same_for_one_and_for_many(words: list[int]) -> None:
-    """Hashing an array gives what hashing its members gives."""
+    """Hashing an array gives the same as hashing its elements."""
     assert mix_all(np.array(words, dtype=np.uint64)).tolist() == [mix(word) for word in words]
 
 
 @settings(deadline=None)
 @given(st.integers(0, 23), st.lists(NUMBERS, min_size=1, max_size=30))
 def test_lifetimes_are_the_same_for_one_and_for_many(index: int, numbers: list[int]) -> None:
-    """Birth, death and move times computed as arrays equal those of single pages, to the last bit."""
+    """Birth, death and move times computed as arrays are exactly those of single pages."""
     arrays = lifetimes(site(index), np.array(numbers))
     for number, born_s, died_s, moved_s in zip(numbers, *(array.tolist() for array in arrays), strict=True):
         truth = page_truth(site(index), number)
@@ -84,7 +84,7 @@ def test_lifetimes_are_the_same_for_one_and_for_many(index: int, numbers: list[i
 @settings(deadline=None)
 @given(st.integers(0, 23), NUMBERS, MOMENTS)
 def test_born_pages_are_those_born_by_now(index: int, number: int, now_s: float) -> None:
-    """A page is among the number born exactly when its birth is not in the future."""
+    """A page is among the number born if and only if its birth is not in the future."""
     births = site(index).births
     assert (number < births.count_born(now_s)) == (births.birth_s(number) <= now_s) == births.is_born(number, now_s)
 
@@ -92,7 +92,7 @@ def test_born_pages_are_those_born_by_now(index: int, number: int, now_s: float)
 @settings(deadline=None)
 @given(st.integers(0, 23), NUMBERS)
 def test_a_path_leads_back_to_its_page(index: int, number: int) -> None:
-    """The URL that is written for a page is read back as that page, before and after a move."""
+    """A page's URL is read back as that page, before and after a move."""
     truth = page_truth(site(index), number)
     assert world().truth(truth.url) == truth
     assert world().truth(truth.moved_url) == truth
@@ -100,12 +100,12 @@ def test_a_path_leads_back_to_its_page(index: int, number: int) -> None:
 
 @given(st.sampled_from(sorted(RHYTHMS)), st.floats(-1e9, 1e9))
 def test_a_rhythm_can_be_read_backwards(name: str, offset_s: float) -> None:
-    """The time at which a clock shows what it shows now is now."""
+    """The time at which a clock shows its current value is now."""
     clock = RHYTHMS[name]
     assert abs(clock.offset_s(clock.clock_at(offset_s)) - offset_s) < 1e-3
 
 
 @given(st.integers(0, 4_000_000_000))
 def test_http_dates_are_read_as_written(moment_s: int) -> None:
-    """A date survives being written and read."""
+    """A date is the same after writing and reading it."""
     assert parse_date(format_http_date(moment_s)) == moment_s

@@ -62,7 +62,7 @@ urls = st.one_of(
 @given(bodies, agents, urls)
 @settings(deadline=None)
 def test_any_bytes_and_any_text_get_a_verdict(body: bytes, agent: str, url: str) -> None:
-    """The bare matcher never raises, and a file that was read once answers the same."""
+    """The matcher never raises, and a parsed file gives the same result."""
     rules = parse_robots(body, agent)
     found = rules.check(url)
     assert is_allowed(body, agent, url) is rules.is_allowed(url) is found.allowed
@@ -72,7 +72,7 @@ def test_any_bytes_and_any_text_get_a_verdict(body: bytes, agent: str, url: str)
 @given(st.lists(lines, min_size=1), st.data(), urls, st.sampled_from([b"\n", b"\r", b"\r\n"]))
 @settings(deadline=None)
 def test_a_comment_changes_nothing(written: list[bytes], data: st.DataObject, url: str, ending: bytes) -> None:
-    """A comment line between any two lines leaves the file's meaning as it was."""
+    """A comment between any two lines does not change the file's meaning."""
     at = data.draw(st.integers(1, len(written)))
     comment = b" #" + data.draw(lines)
     commented = [*written[:at], comment, *written[at:]]
@@ -98,7 +98,7 @@ def test_clipping_leaves_whole_lines(written: list[bytes], limit_bytes: int) -> 
 
 
 def naive_match(pattern: str, path: str) -> bool:
-    """The definition, read aloud: consume one character of the pattern at a time, trying every length for a star."""
+    """Match by the definition: consume one character of the pattern at a time, trying every length for a star."""
     if pattern == "":
         return True
     if pattern == "$":
@@ -111,7 +111,7 @@ def naive_match(pattern: str, path: str) -> bool:
 @given(st.text(st.sampled_from("ab*$"), max_size=7), st.text(st.sampled_from("ab$"), max_size=8))
 @settings(deadline=None, max_examples=5 * settings().max_examples)
 def test_the_matcher_agrees_with_the_definition(pattern: str, path: str) -> None:
-    """The walk from left to right finds a match exactly where trying everything finds one."""
+    """Matching from left to right finds a match if and only if trying everything finds one."""
     assert compile_pattern(pattern.encode()).matches(path.encode()) is naive_match(pattern, path)
 
 
@@ -167,7 +167,7 @@ def is_unchanged(event: RobotsResponse | RobotsFailure) -> bool:
 @given(st.lists(steps, max_size=8), st.floats(-DAY_S, 2e9), urls)
 @settings(deadline=None)
 def test_nothing_is_allowed_before_it_is_known(taken: list[Step], now_s: float, url: str) -> None:
-    """A page gets a yes or no only after a file, its absence or a valid 304, and only within ten minutes to a day."""
+    """A page is only allowed or disallowed after a file, its absence or a valid 304, for ten minutes to a day."""
     state, has_copy = UNKNOWN, False
     assert isinstance(check_url(state, url, now_s), RobotsNeeded)
     for step in taken:
@@ -185,7 +185,7 @@ def test_nothing_is_allowed_before_it_is_known(taken: list[Step], now_s: float, 
 @given(st.lists(steps, max_size=6), st.floats(-DAY_S, 2e9), st.floats(0.0, MINUTE_S - 1))
 @settings(deadline=None)
 def test_a_failure_is_not_answered_by_another_request(taken: list[Step], now_s: float, look_s: float) -> None:
-    """After a failure nothing is requested for a minute, nor is anything delayed for longer than a day."""
+    """After a failure, nothing is requested for a minute, and nothing is delayed for longer than a day."""
     state = UNKNOWN
     for step in taken:
         state = apply_event(state, _at(step.event, now_s), "vedette")
@@ -199,7 +199,7 @@ def test_a_failure_is_not_answered_by_another_request(taken: list[Step], now_s: 
 @given(st.lists(steps, max_size=6), st.floats(-DAY_S, 2e9))
 @settings(deadline=None)
 def test_every_state_survives_a_store_and_can_be_told(taken: list[Step], now_s: float) -> None:
-    """Whatever happened, JSON brings the state back, it has a sentence, and its validators can be sent."""
+    """Whatever happened, the state is restored from JSON, has a sentence, and its validators can be sent."""
     state = UNKNOWN
     for step in taken:
         state = apply_event(state, _at(step.event, now_s + step.pause_s), "vedette")
@@ -236,7 +236,7 @@ directives = st.builds(
 @given(phrases, any_text, any_text)
 @settings(deadline=None)
 def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
-    """No text in a header, a meta tag or a date raises, and directives for everyone apply to every agent."""
+    """No text in a header, a meta tag or a date raises an error, and directives for everyone apply to every agent."""
     headers: Headers = (("x-robots-tag", phrase),)
     assert isinstance(parse_header_directives(headers, agent), Directives)
     assert not parse_meta_directives([(name, phrase), ("robots", phrase + ", noindex")], agent).index
@@ -245,7 +245,7 @@ def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
 
 @given(directives, directives, directives)
 def test_merging_is_the_stricter_of_all(a: Directives, b: Directives, c: Directives) -> None:
-    """Order and repetition do not matter, and saying nothing changes nothing."""
+    """Order and repetition do not matter, and empty directives change nothing."""
     assert merge_directives(a, b) == merge_directives(b, a)
     assert merge_directives(merge_directives(a, b), c) == merge_directives(a, merge_directives(b, c))
     assert merge_directives(a, a) == merge_directives(a, UNRESTRICTED) == a

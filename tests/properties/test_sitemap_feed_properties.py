@@ -50,7 +50,7 @@ words = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_ca
 
 @given(bodies, st.text(max_size=40))
 def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
-    """Soup of markup, random bytes and cut packages give a result whose links are absolute and have been resolved."""
+    """Mixed markup, random bytes and truncated archives give a result whose links are absolute and resolved."""
     sitemap, feed = parse_sitemap(body, HOME, content_type), parse_feed(body, HOME, content_type)
     links = [*(entry.loc for entry in sitemap.entries), *sitemap.children, *(entry.link for entry in feed.entries)]
     assert all(resolve(link, None) == link for link in links)
@@ -60,7 +60,7 @@ def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
 
 @given(st.lists(words, max_size=5), encodings)
 def test_every_location_that_is_written_is_read(written: list[str], encoding: str) -> None:
-    """Escaped by the rules of XML, any text comes back as the URL that a browser would go to."""
+    """Escaped by the rules of XML, any text gives the URL that a browser would visit."""
     inside = "".join(f"<url><loc>{escape('/x' + word)}</loc></url>" for word in written)
     body = f'<?xml version="1.0" encoding="{encoding}"?><urlset>{inside}</urlset>'.encode(encoding, "xmlcharrefreplace")
     read = [entry.loc for entry in parse_sitemap(body, HOME).entries]
@@ -69,7 +69,7 @@ def test_every_location_that_is_written_is_read(written: list[str], encoding: st
 
 @given(st.lists(st.tuples(words, words), max_size=5))
 def test_every_entry_that_is_written_is_read(written: list[tuple[str, str]]) -> None:
-    """Links in attributes and titles in elements come back whole, in their order."""
+    """Links in attributes and titles in elements are complete and in order."""
     inside = "".join(
         f"<entry><title>{escape(title)}</title><link href={quoteattr('/x' + link)}/></entry>" for link, title in written
     )
@@ -79,7 +79,7 @@ def test_every_entry_that_is_written_is_read(written: list[tuple[str, str]]) -> 
 
 @given(st.lists(words, min_size=1, max_size=8), st.data())
 def test_a_shorter_file_names_no_other_pages(written: list[str], data: st.DataObject) -> None:
-    """Wherever a file is cut off, the result is a prefix of the whole file's entries."""
+    """Wherever a file is truncated, the result is a prefix of the whole file's entries."""
     body = ("<urlset>" + "".join(f"<url><loc>/x{escape(word)}</loc></url>" for word in written) + "</urlset>").encode()
     cut = body[: data.draw(st.integers(0, len(body)))]
     whole, part = parse_sitemap(body, HOME).entries, parse_sitemap(cut, HOME).entries
@@ -91,7 +91,7 @@ def test_a_shorter_file_names_no_other_pages(written: list[str], data: st.DataOb
     st.integers(-14 * 60, 14 * 60),
 )
 def test_dates_are_read_to_the_second(naive: datetime, offset_minutes: int) -> None:
-    """What the standard library writes as ISO 8601 or RFC 822 is read as the same moment, less its fraction."""
+    """Dates that the standard library writes as ISO 8601 or RFC 822 are read as the same time, without the fraction."""
     moment = naive.replace(tzinfo=timezone(timedelta(minutes=offset_minutes)))
     second_s = moment.replace(microsecond=0).timestamp()
     assert parse_date(moment.isoformat()) == second_s
@@ -104,6 +104,6 @@ def test_dates_are_read_to_the_second(naive: datetime, offset_minutes: int) -> N
     )
 )
 def test_no_text_is_a_date_error(text: str) -> None:
-    """Any text is a finite moment or none."""
+    """Any text gives a finite time or none."""
     moment_s = parse_date(text)
     assert moment_s is None or abs(moment_s) < 1e12

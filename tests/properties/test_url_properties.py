@@ -100,7 +100,7 @@ def scalars(text: str) -> str:
 
 
 def by_the_parser(link: str, base: str | None) -> str | None:
-    """The standard's result without any short cut."""
+    """Return the standard's result without shortcuts."""
     try:
         url = URL(scalars(link), None if base is None else scalars(base))
     except ValueError:
@@ -114,26 +114,26 @@ def by_the_parser(link: str, base: str | None) -> str | None:
 @example("https://a.0x7f/", None)
 @example("https://.com/", None)
 def test_resolve_is_what_the_parser_says(link: str, base: str | None) -> None:
-    """Short cuts change nothing, and no text raises."""
+    """Shortcuts change nothing, and no text raises an error."""
     assert resolve(link, base) == by_the_parser(link, base)
 
 
 @given(st.from_regex(r"(https?://([a-z0-9-]{1,9}\.){0,3}[a-z0-9]{1,5}/)?[!-~]{0,20}", fullmatch=True), BASES)
 def test_resolve_is_what_the_parser_says_for_plain_looking_links(link: str, base: str | None) -> None:
-    """The same, for links that come near to the forms that take the short cut."""
+    """The same is true for links that resemble those with a shortcut."""
     assert resolve(link, base) == by_the_parser(link, base)
 
 
 @given(URLS, BASES)
 def test_a_resolved_url_resolves_to_itself(url: str, base: str | None) -> None:
-    """Once absolute, a URL means the same on every page whose own URL can be read."""
+    """An absolute URL means the same on every page with a valid URL."""
     assume(base is None or resolve("https://example.org/", base) is not None)
     assert resolve(url, base) == url
 
 
 @given(URLS, SITES)
 def test_normalising_twice_is_normalising_once(url: str, site: Site) -> None:
-    """The normal form is normal, and the parser leaves it as it is."""
+    """The normal form is normal, and the parser does not change it."""
     once = normalize(url, site)
     assert normalize(once, site) == once
     assert resolve(once, None) == once
@@ -148,7 +148,7 @@ def test_normalising_keeps_scheme_host_and_port(url: str, site: Site) -> None:
 
 @given(URLS, SITES)
 def test_normalising_invents_no_parameter(url: str, site: Site) -> None:
-    """What stays of a query is some of its parts, byte for byte; parts of one name keep their order."""
+    """What is left of a query is some of its parts, byte for byte; parts with the same name keep their order."""
     before = URL(url).search.removeprefix("?").split("&")
     after = [part for part in URL(normalize(url, site)).search.removeprefix("?").split("&") if part]
     for name in dict.fromkeys(part.partition("=")[0] for part in after):
@@ -158,7 +158,7 @@ def test_normalising_invents_no_parameter(url: str, site: Site) -> None:
 
 @given(URLS, SITES)
 def test_an_explanation_ends_in_the_normal_form(url: str, site: Site) -> None:
-    """The steps tell the whole way, and each changes something."""
+    """The steps lead to the normal form, and each one changes something."""
     steps = explain_normalize(url, site)
     assert (steps[-1].after if steps else url) == normalize(url, site)
     assert all(step.before != step.after for step in steps)
@@ -166,7 +166,7 @@ def test_an_explanation_ends_in_the_normal_form(url: str, site: Site) -> None:
 
 @given(URLS, SITES)
 def test_no_other_host_is_in_the_scope_of_a_host(url: str, site: Site) -> None:
-    """Scopes ``prefix`` and ``host`` never leave the host; every scope holds its own start."""
+    """Scopes ``prefix`` and ``host`` never leave the host; every scope contains its own start."""
     if site.scope != "domain" and check_scope(url, site) is None:
         assert URL(url).hostname == URL(site.start).hostname
     assert check_scope(site.start, site) is None
@@ -174,7 +174,7 @@ def test_no_other_host_is_in_the_scope_of_a_host(url: str, site: Site) -> None:
 
 @given(URLS, st.lists(SITES, max_size=3))
 def test_a_url_is_refused_exactly_when_no_site_takes_it(url: str, sites: list[Site]) -> None:
-    """A refusal and a site exclude each other."""
+    """A URL is either refused or belongs to a site."""
     refused, site = find_refusal(url, sites), find_site(url, sites)
     assert (refused is None) == (site is not None)
     assert refused is None or isinstance(refused, Refusal)
@@ -182,7 +182,10 @@ def test_a_url_is_refused_exactly_when_no_site_takes_it(url: str, sites: list[Si
 
 @given(LINKS)
 def test_what_a_person_types_is_a_site_or_a_one_line_error(text: str) -> None:
-    """A site starts at a URL in normal form without credentials; all else says what to type, on one printable line."""
+    """A site starts at a normalized URL without credentials.
+
+    Other input gets a printable one-line error with advice.
+    """
     try:
         site = read_site(text)
     except SiteError as error:

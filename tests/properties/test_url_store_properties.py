@@ -26,7 +26,7 @@ workers = st.sampled_from(WORKERS)
 
 @dataclass
 class Model:
-    """The same store without any cleverness: URLs in the order of arrival, and a list for each front queue."""
+    """The same store in the simplest way: URLs in the order of arrival, and a list for each front queue."""
 
     urls: list[str] = field(default_factory=list)
     fronts: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Model:
     fates: dict[int, UrlState] = field(default_factory=dict)
 
     def add(self, url: str, host: str, front: int) -> int | None:
-        """The new id, if there is one."""
+        """Return the new id, if there is one."""
         if url in self.urls:
             return None
         self.urls.append(url)
@@ -44,13 +44,13 @@ class Model:
         return len(self.urls)
 
     def let_wait(self, ids: list[int]) -> None:
-        """Leases end without a fetch."""
+        """End leases without a fetch."""
         for id_ in sorted(ids):
             del self.leases[id_]
             self.queues[self.fronts[id_]].append(id_)
 
     def waiting(self, host: str) -> list[tuple[int, list[int]]]:
-        """The queues of a host that have something, best first."""
+        """Return the non-empty queues of a host, best first."""
         return sorted((front, ids) for (name, front), ids in self.queues.items() if name == host and ids)
 
     def in_order_of_ids(self) -> "Model":
@@ -61,11 +61,11 @@ class Model:
 
 
 class KnownUrls(RuleBasedStateMachine):
-    """Store and model get the same operations."""
+    """Apply the same operations to store and model."""
 
     @initialize()
     def start(self) -> None:
-        """A new folder."""
+        """Start with a new folder."""
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name)
         self.connection = sqlite3.connect(self.path / "state.db", isolation_level=None)
@@ -78,7 +78,7 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule(links=links)
     def tell(self, links: list[tuple[int, int]]) -> None:
-        """Links, known and unknown, with equals among them."""
+        """Add links, known and unknown, with duplicates."""
         rows = [(f"https://{HOSTS[number % 3]}/{number}", HOSTS[number % 3], front) for number, front in links]
         expected = [id_ for row in rows if (id_ := self.model.add(*row)) is not None]
         hosts = [self.ids[host] for _, host, _ in rows]
@@ -87,7 +87,7 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule(hosts=st.lists(st.sampled_from(HOSTS), max_size=12), worker=workers, drawn=st.booleans())
     def lease(self, hosts: list[str], worker: int, *, drawn: bool) -> None:
-        """Each host that is named gives the first of one of its queues: of the best one, unless lots are drawn."""
+        """Lease the first URL of one of each host's queues: of the best one, unless it is drawn at random."""
         self.draws += 1
         rng = rng_for(self.draws, "test") if drawn else None
         leased = iter(self.store.lease([self.ids[host] for host in hosts], worker, self.now_s + LEASE_S, rng))
@@ -104,7 +104,7 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule(ids=st.sets(st.integers(1, 61)), fate=st.sampled_from(UrlState), worker=workers)
     def acknowledge(self, ids: set[int], fate: UrlState, worker: int) -> None:
-        """Any ids at all: only leases of this worker count."""
+        """Acknowledge any ids: only leases of this worker count."""
         mine = self._leased_to(worker, ids)
         assert self.store.acknowledge(sorted(ids), fate, worker).tolist() == mine
         for id_ in mine:
@@ -113,14 +113,14 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule(ids=st.sets(st.integers(1, 61)), worker=workers)
     def put_back(self, ids: set[int], worker: int) -> None:
-        """Any ids at all: only leases of this worker return."""
+        """Return any ids: only leases of this worker are returned."""
         mine = self._leased_to(worker, ids)
         assert self.store.release_leases(sorted(ids), worker).tolist() == mine
         self.model.let_wait(mine)
 
     @rule(seconds=st.sampled_from([1.0, 6.0, LEASE_S]))
     def time_passes(self, seconds: float) -> None:
-        """Leases run out at their time."""
+        """Let leases expire at their time."""
         self.now_s += seconds
         over = sorted(id_ for id_, (_, until_s) in self.model.leases.items() if until_s <= self.now_s)
         assert self.store.requeue_expired(self.now_s).tolist() == over
@@ -128,7 +128,7 @@ class KnownUrls(RuleBasedStateMachine):
 
     @rule()
     def commit(self) -> None:
-        """From here on it survives."""
+        """Save everything up to here."""
         self.connection.commit()
         self.committed = copy.deepcopy(self.model)
 
@@ -148,13 +148,13 @@ class KnownUrls(RuleBasedStateMachine):
     @precondition(lambda self: not self.connection.in_transaction)
     @rule()
     def save(self) -> None:
-        """A clean end is prepared."""
+        """Prepare a clean end."""
         self.store.save_snapshot(self.path / "urls")
         self.saved_turn = self._turn()
 
     @invariant()
     def numbers_agree(self) -> None:
-        """Every URL is in one place, and both know in which."""
+        """Check that every URL is in one place, and that both agree on it."""
         counts = self.store.get_counts()
         assert counts.known == len(self.model.urls) == counts.waiting + counts.leased + len(self.model.fates)
         assert counts.leased == len(self.model.leases)
@@ -163,13 +163,13 @@ class KnownUrls(RuleBasedStateMachine):
 
     @invariant()
     def hosts_agree(self) -> None:
-        """Each host has as many waiting as the model says, and hosts without work are not named."""
+        """Check that each host has as many waiting URLs as in the model, and that idle hosts are not listed."""
         waiting = {host: sum(len(ids) for _, ids in self.model.waiting(host)) for host in HOSTS}
         assert {host: self.store.count_waiting(id_) for host, id_ in self.ids.items()} == waiting
         assert self.store.hosts_with_work().tolist() == [self.ids[host] for host in HOSTS if waiting[host]]
 
     def teardown(self) -> None:
-        """The folder is gone."""
+        """Delete the folder."""
         self.connection.close()
         self.folder.cleanup()
 

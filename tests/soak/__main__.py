@@ -85,7 +85,7 @@ class Soak:
         return self.folder / "data"
 
     def rest(self, seconds: float) -> None:
-        """Let time pass, with samples."""
+        """Let time pass, and take samples."""
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
             self.samples.take(self.tree.roles(), self.data)
@@ -95,7 +95,7 @@ class Soak:
             self.tree.kill_all()
 
     def list_faults(self) -> list[tuple[str, Callable[[], None]]]:
-        """Every fault, in the order in which they come."""
+        """List every fault, in the order in which they occur."""
         tree = self.tree
         kills: list[tuple[str, Callable[[], None]]] = [(f"kill {role}", partial(tree.kill, role)) for role in ROLES]
         return [
@@ -114,7 +114,7 @@ class Soak:
         ]
 
     def run_chaos(self, wall_s: float) -> None:
-        """Let everything go wrong, one thing after the other, in an order that differs from round to round."""
+        """Inject one fault after another, in an order that differs from round to round."""
         until_s, queue = time.monotonic() + wall_s, list[tuple[str, Callable[[], None]]]()
         while time.monotonic() < until_s:
             if not queue:
@@ -168,7 +168,7 @@ class Soak:
             self.wrong.append(f"a second tree was not refused: {done.stderr[-300:]}")
 
     def settle(self) -> float:
-        """Wait until every page that was there is fetched; return how long that took, in wall seconds."""
+        """Wait until every existing page is fetched; return how long that took, in wall seconds."""
         last = self.town.count_pages(self.web.clock.now())
         wanted = {f"http://{host}:{self.web.port}{path(number)}" for host in self.web.hosts for number in range(last)}
         began_s, missing = time.monotonic(), wanted
@@ -292,7 +292,7 @@ def _is_too_much(name: str, last: float, slope: float) -> bool:
 
 
 def say(words: str) -> None:
-    """Print a line at once."""
+    """Print a line immediately."""
     sys.stdout.write(f"{words}\n")
     sys.stdout.flush()
 

@@ -52,7 +52,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _check_files(folder: Path) -> Iterator[str]:
-    """Other users may not read or write anything, nothing is half written, and the format is known."""
+    """Check that other users have no access, that nothing is half written, and that the format is known."""
     for path in [folder, *folder.rglob("*")]:
         if path.lstat().st_mode & PRIVATE_BITS and path.is_dir() is False and path.stat().st_nlink == 1:
             yield f"{path.relative_to(folder)} can be read by others"
@@ -75,7 +75,7 @@ def _check_databases(folder: Path) -> Iterator[str]:
 
 
 def _check_urls(db: sqlite3.Connection, counts: dict[str, int]) -> Iterator[str]:
-    """A URL is known once, belongs to the partition of its host, and has at most one lease and one known end."""
+    """Check that each URL is known once, is in its host's partition, and has at most one lease and one final state."""
     counts["urls"] = _count(db, "SELECT count(*) FROM url")
     counts["pages"] = _count(db, "SELECT count(*) FROM page")
     yield from _none(db, "is known twice", "SELECT url FROM url GROUP BY url HAVING count(*) > 1")
@@ -112,7 +112,7 @@ def _check_urls(db: sqlite3.Connection, counts: dict[str, int]) -> Iterator[str]
 
 
 def _check_commands(db: sqlite3.Connection, counts: dict[str, int]) -> Iterator[str]:
-    """Each command that was acknowledged is in the log, with the one who gave it."""
+    """Check that each acknowledged command is in the log, with its author."""
     counts["commands"] = _count(db, "SELECT count(*) FROM action")
     yield from _none(db, "is a command of nobody", "SELECT what FROM action WHERE who = ''")
     row = db.execute("SELECT value FROM life WHERE what = 'answers to commands'").fetchone()
@@ -179,7 +179,7 @@ def _check_events(db: sqlite3.Connection, counts: dict[str, int]) -> Iterator[st
 
 
 def _check_ledger(db: sqlite3.Connection, budgets: dict[str, str], counts: dict[str, int]) -> Iterator[str]:
-    """A showing is held once and closed once; balances are the sum of their entries, and within the day's budget."""
+    """Check that each impression is held and closed once, and balances are sums of entries within the day's budget."""
     kinds: dict[str, list[str]] = defaultdict(list)
     charged: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     held: dict[str, tuple[tuple[str, str], Decimal]] = {}
@@ -208,7 +208,10 @@ def _check_ledger(db: sqlite3.Connection, budgets: dict[str, str], counts: dict[
 def audit_requests(
     log: Path, *, delay_s: float, address_delay_s: float, robots_age_s: float, rounding_s: float
 ) -> tuple[int, list[str]]:
-    """Audit the servers' log: nothing disallowed, and no host or address requested twice at once or too soon."""
+    """Audit the servers' log.
+
+    Nothing was disallowed, and no host or address was requested twice at once or too soon.
+    """
     rows = _read_log(log)
     wrong = [f"{row['host']}{row['target']} is disallowed" for row in rows if row["target"].startswith("/private/")]
     wrong += _find_unruled(rows, robots_age_s + rounding_s)
@@ -218,7 +221,7 @@ def audit_requests(
 
 
 def audit_budget(folder: Path, log: Path, *, limit: int, shift_s: float, since_s: float) -> list[str]:
-    """Audit the fetchers' count of the last day: no more than the limit, no less than what the servers saw.
+    """Audit the fetchers' count of the last day: at most the limit, and at least what the servers saw.
 
     The crawler's clock is ahead of the servers' by ``shift_s`` since ``since_s``.
     """

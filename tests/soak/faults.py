@@ -1,7 +1,7 @@
-"""Faults for a running process tree, none of which needs root: kills, stops, limits, clock steps, DNS outages.
+"""Faults for a running process tree that do not need root: kills, stops, limits, clock steps, DNS outages.
 
 A full disk is a limit on file sizes (RLIMIT_FSIZE, set from outside with ``prlimit``): every write beyond a few
-kilobytes fails as it does on a full disk, in every process of the tree, until the limit is lifted.
+kilobytes fails as on a full disk, in every process of the tree, until the limit is removed.
 """
 
 import os
@@ -96,7 +96,7 @@ def _set_limit(pid: int, kind: int, most: int | None) -> None:
 
 @contextmanager
 def outage(flag: Path) -> Iterator[None]:
-    """Let the resolver answer nothing for a while."""
+    """Let the resolver not answer for a while."""
     flag.touch()
     try:
         yield

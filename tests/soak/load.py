@@ -1,4 +1,4 @@
-"""Load on the running server: searches, clicks, ads and probes without permission, and what was acknowledged."""
+"""Load on the running server: searches, clicks, ads and unauthorized requests, and what was acknowledged."""
 
 import http.client
 import json
@@ -64,7 +64,7 @@ class Load:
             self._click_result(agent, word)
 
     def _probe(self, agent: str) -> None:
-        """Access requires permission."""
+        """Check that access requires permission."""
         path = self.rng.choice(CLOSED)
         status, _ = self._request("GET", path, agent)
         self.counts["probes"] += 1
@@ -105,7 +105,7 @@ class Load:
 
 
 def wait_for(port: int, seconds: float) -> bool:
-    """Wait until the server answers."""
+    """Wait until the server responds."""
     until_s = time.monotonic() + seconds
     while time.monotonic() < until_s:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)

@@ -35,7 +35,7 @@ class Samples:
         self.values["other files"].append((at_s, sum(not name.startswith(DERIVED) for name in sizes)))
 
     def measure(self, since_s: float, day_wall_s: float) -> dict[str, tuple[float, float, float]]:
-        """Measure first and last value and slope for each day of world time, from the samples since a time."""
+        """Measure first and last values and slopes per day of world time, from the samples since a time."""
         found = {}
         for name, values in self.values.items():
             rows = np.array([row for row in values if row[0] >= since_s])

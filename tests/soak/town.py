@@ -17,9 +17,9 @@ TEXT = (("content-type", "text/plain; charset=utf-8"),)
 
 @dataclass(frozen=True, slots=True)
 class SoakTown:
-    """Hosts in pairs: each pair shares a domain and an address, and every host has troubles of its own kind.
+    """Hosts in pairs: each pair shares a domain and an address, and each host has its own kind of problems.
 
-    After ``lasts_s`` nothing changes and nothing fails any more, so that a crawler can catch up.
+    After ``lasts_s``, nothing changes or fails any more, so that a crawler can catch up.
     """
 
     size: int
@@ -83,7 +83,7 @@ def open_town(number: int) -> SoakTown:
 
 
 def path(number: int) -> str:
-    """The path of a page."""
+    """Return the path of a page."""
     return f"/p/{number}" if number else "/"
 
 

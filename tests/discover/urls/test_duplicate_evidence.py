@@ -208,7 +208,7 @@ def met(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
 
 
 def test_witnesses_speak_against_a_parameter_that_matters() -> None:
-    """Pages of a list that differ in one parameter and in content end the rule that a few equal pages suggested."""
+    """List pages that differ in one parameter and in content disprove the rule that a few equal pages suggested."""
     pairs = [(f"{HOST}/list/{n}?page=2", f"{HOST}/list/{n}?page=1") for n in range(6)]
     suspected = lessons(*pairs)
     assert suspected.build_rules().rules

@@ -46,7 +46,7 @@ def version(main: str, *, links: Sequence[int] = (), frame: str = "", blocks: Se
 
 
 def verdicts(old: NewVersion, new: NewVersion) -> dict[str, bool]:
-    """Changed or not, by each rule."""
+    """Return whether each rule sees a change."""
     return {rule: compare_versions(build_first_version(old), new, rule)[0].changed for rule in RULES}
 
 
@@ -74,13 +74,13 @@ def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list
     ids=["digits", "case and signs", "frame", "words", "links", "a link twice"],
 )
 def test_each_rule_sees_its_own_kind_of_change(new: NewVersion, changed: set[str]) -> None:
-    """Bytes see all; text sees words anywhere; main, and queries at first, words of the main text; links see links."""
+    """Bytes: anything. Text: words anywhere. Main and, at first, queries: words of the main text. Links: links."""
     seen = verdicts(version(TEXT + " 7 views", links=[1]), new)
     assert {rule for rule, said in seen.items() if said} == changed
 
 
 def test_the_share_follows_how_much_was_rewritten() -> None:
-    """More new text is a larger share, and a text with nothing in common is wholly new."""
+    """More new text is a larger share, and a text with nothing in common is entirely new."""
     old = version(TEXT)
     words = TEXT.split()
     shares = []
@@ -93,7 +93,7 @@ def test_the_share_follows_how_much_was_rewritten() -> None:
 
 
 def with_box(fetch: int, edit: str = "") -> NewVersion:
-    """A main text with a box that turns; the box is a part of the main text."""
+    """Return a main text that contains a rotating box."""
     long = " ".join(f"{TEXT} {tail}" for tail in ("one", "two", "three", "four"))
     quote = " ".join("abcdefghij"[int(digit)] * 3 for digit in f"{fetch:06}")
     article = long.replace("two", edit or "two")
@@ -101,7 +101,7 @@ def with_box(fetch: int, edit: str = "") -> NewVersion:
 
 
 def watched(*versions: NewVersion) -> list[Change]:
-    """The changes of successive versions."""
+    """Return the changes of successive versions."""
     changes, kept = [], build_first_version(versions[0])
     for seen in versions[1:]:
         change, kept = compare_versions(kept, seen)
@@ -118,7 +118,7 @@ def test_a_rotating_box_is_no_change_and_no_share() -> None:
 
 
 def test_an_edit_beside_a_rotating_box_is_a_change_of_its_own_share() -> None:
-    """The share is nearer to that of the edit alone than the raw difference of the texts is."""
+    """The share is closer to that of the edit alone than to the raw difference of the texts."""
     steps = [with_box(fetch) for fetch in range(0, 80_000, 11_111)]
     edit = " ".join(["another", "sentence", "stands", "here", "now"] * 2)
     edited = watched(*steps, with_box(99_999, edit))[-1]
@@ -130,7 +130,7 @@ def test_an_edit_beside_a_rotating_box_is_a_change_of_its_own_share() -> None:
 
 
 def test_links_are_counted() -> None:
-    """Added and removed ones, whatever their order."""
+    """Added and removed links count, in any order."""
     change, _ = compare_versions(
         build_first_version(version("a", links=range(100))), version("a", links=[*range(140, 4, -1)]), "links"
     )
@@ -138,7 +138,7 @@ def test_links_are_counted() -> None:
 
 
 def test_many_links_are_estimated_from_a_bounded_sample() -> None:
-    """Thousands of links cost a kilobyte, and the numbers are right within a fifth of them."""
+    """Thousands of links need only a kilobyte, and the numbers are accurate to 20%."""
     old = build_first_version(version("a", links=range(6000)))
     change, kept = compare_versions(old, version("a", links=range(2000, 7000)), "links")
     assert len(kept.blob) < 1100
@@ -162,7 +162,7 @@ def _but_blob(kept: StoredVersion) -> tuple[bytes, bytes, bytes, bytes, int]:
 
 
 def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
-    """A page that had no words before changed; the share is undefined."""
+    """A page that had no words before has changed, but the share is undefined."""
     change, _ = compare_versions(build_first_version(version("")), version(TEXT))
     assert change.changed
     assert change.share == 0.0
@@ -172,7 +172,7 @@ def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
 
 
 def place_of(node: LexborNode) -> int:
-    """The location of an element, without its position."""
+    """Return the location of an element, without its position."""
     path: list[str] = []
     at: LexborNode | None = node
     while at is not None and at.tag not in {"body", "html"}:
@@ -182,7 +182,7 @@ def place_of(node: LexborNode) -> int:
 
 
 def read(url: str, body: bytes, judged: str) -> NewVersion:
-    """A page of the synthetic web, with the blocks of its main or whole text."""
+    """Return a page of the synthetic web, with the blocks of its main or whole text."""
     tree = LexborHTMLParser(body)
     whole, main = (tree.css(name)[0].text(separator=" ") for name in ("body", "main"))
     sketch = build_sketch(shingle_text(main))
@@ -194,7 +194,7 @@ def read(url: str, body: bytes, judged: str) -> NewVersion:
 
 
 def judge(world: SyntheticWorld, site: Site, number: int, rule: ChangeRule, days: int) -> Counter[tuple[bool, bool]]:
-    """(truly changed, detected as changed) for daily fetches of a page; the first four days are for learning."""
+    """Return (truly changed, detected as changed) for daily fetches of a page; the first four days are for learning."""
     truth, table = page_truth(site, number), Counter[tuple[bool, bool]]()
     path = truth.url.partition(site.name)[2]
     bodies = [world.reply(WorldRequest(site.name, path), world.start_s + day * DAY_S + 1).body for day in range(days)]
@@ -213,7 +213,7 @@ def judge(world: SyntheticWorld, site: Site, number: int, rule: ChangeRule, days
 
 @pytest.fixture(scope="module")
 def steady_pages() -> tuple[SyntheticWorld, list[tuple[Site, int]]]:
-    """Pages of a calm world that neither move nor die."""
+    """Return pages of a calm world that neither move nor die."""
     world = open_synthetic_world("tiny", calm=True)
     pages = [(site, number) for site in world.sites.values() for number in range(min(12, site.births.stock))]
     truths = [page_truth(site, number) for site, number in pages]
@@ -232,9 +232,9 @@ def test_the_made_webs_truth_is_found(
     most_missed: float,
     most_invented: float,
 ) -> None:
-    """Edits are seen by all rules but that of links, which never change there; boxes and counters are discounted.
+    """All rules detect edits, except links, which never change there; boxes and counters are ignored.
 
-    The text rule also sees the name of the build in the footer change, which is no edit.
+    The text rule also sees the build name in the footer, which is not an edit.
     """
     world, pages = steady_pages
     table = Counter[tuple[bool, bool]]()

@@ -1,4 +1,4 @@
-"""Rotating boxes: text that changes on every fetch is learned to be no change, and everything else stays one."""
+"""Rotating boxes: text that changes on every fetch is learned and ignored, and all other changes still count."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,22 +20,22 @@ BLOCKS = st.lists(st.tuples(st.integers(), st.text(max_size=30)), max_size=200)
 
 
 def article(version: int) -> str:
-    """A long text; each version has its own last words."""
+    """Return a long text; each version has different last words."""
     return SENTENCE * 8 + letters(version)
 
 
 def letters(number: int) -> str:
-    """A word that represents a number, since digits are no words."""
+    """Return a word for a number, because digits are not words."""
     return "x" + "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
 def page(fetch: int, *, version: int = 0, place: int = BOX) -> list[PlacedText]:
-    """A page whose box is another on every fetch."""
+    """Return a page whose box is different on every fetch."""
     return [(MENU, "Home News About"), (ARTICLE, article(version)), (place, f"Quote {letters(fetch)} of the day")]
 
 
 def fetched(*pages: list[PlacedText]) -> list[BoxComparison]:
-    """The comparisons of successive versions."""
+    """Return the comparisons of successive versions."""
     turns, records = [], compare_boxes({}, pages[0]).records
     for blocks in pages[1:]:
         turns.append(compare_boxes(records, blocks))
@@ -85,7 +85,7 @@ def test_a_box_that_stood_still_is_content_again() -> None:
 
 
 def test_the_same_bytes_are_evidence_of_standing_still() -> None:
-    """A place that changed in all comparisons but those of equal bytes is no rotating box."""
+    """A place that changed in all comparisons except those of equal bytes is not a rotating box."""
     records = compare_boxes({}, page(0)).records
     for fetch in range(1, 6):
         for _ in range(4):
@@ -112,7 +112,7 @@ def test_records_stay_small_and_survive_packing(before: list[PlacedText], after:
 
 @given(BLOCKS)
 def test_an_equal_page_has_no_turned_place(blocks: list[PlacedText]) -> None:
-    """However many places it has."""
+    """This is true however many places it has."""
     seen = compare_boxes(compare_boxes({}, blocks).records, blocks)
     assert (seen.steady_changes, seen.box_changes, seen.box_share) == (0, 0, 0.0)
 

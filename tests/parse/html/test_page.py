@@ -12,7 +12,7 @@ MENU = "".join(f"<li><a href=/m{number}>Entry {number}</a></li>" for number in r
 
 
 def main(body: str) -> str:
-    """The content of a page."""
+    """Return the content of a page."""
     return parse_page(body).main
 
 
@@ -75,7 +75,7 @@ def test_hidden_text(hidden: str, after: str) -> None:
     ],
 )
 def test_boilerplate_goes(around: str) -> None:
-    """Menus, notices and link lists are visible but not content, whether marked by name or only by structure."""
+    """Menus, notices and link lists are visible but not content, identified by name or only by structure."""
     page = parse_page(f"{around.format(MENU)}<h2>News</h2><p>{PROSE}</p>{around.format(MENU)}")
     assert page.main == f"News\n{PROSE.strip()}"
     assert "Entry 3" in page.text
@@ -94,7 +94,7 @@ def test_boilerplate_goes(around: str) -> None:
     ],
 )
 def test_content_stays(markup: str, kept: str) -> None:
-    """Lists and links within prose, code, tables, the header of an article and a form around the page are content."""
+    """Lists and links in prose, code, tables, the header of an article and a form around the page are content."""
     assert kept in main(markup)
 
 
@@ -116,14 +116,14 @@ def test_main_element_is_preferred() -> None:
     ],
 )
 def test_what_is_left_open_does_not_swallow_the_page(markup: str) -> None:
-    """An unclosed menu ends where content begins, or is judged by what it contains."""
+    """An unclosed menu ends where content begins, or is judged by its content."""
     content = main(markup)
     assert PROSE.strip() in content
     assert "Home" not in content
 
 
 def test_without_prose() -> None:
-    """Without prose, all of the little text counts; a page of links only is its own content."""
+    """Without prose, all of the little text counts; a page of links is its own content."""
     assert main(f"<nav>{MENU}</nav><p>Closed today") == "Closed today"
     page = parse_page(f"<ul>{MENU}</ul>")
     assert page.main == page.text
@@ -150,7 +150,7 @@ def test_without_prose() -> None:
     ],
 )
 def test_links(markup: str, link: Link) -> None:
-    """A link has its text or that of its image; each URL appears once, followed if any of its links may be."""
+    """A link has its text or that of its image; each URL appears once, and is followed if any of its links may be."""
     assert parse_page(markup).links == (link,)
 
 
@@ -180,7 +180,7 @@ def test_tags_that_were_seen_before(markup: str, text: str) -> None:
 
 
 def test_headings_and_title() -> None:
-    """Headings come with their levels; the first of the first level is the title of a page without one."""
+    """Headings have levels; the first top-level one is the title of a page that has none."""
     page = parse_page("<h2>Be<b>fore</b></h2><h1> The <a href=/>light</a></h1><h3></h3>")
     assert page.headings == ((2, "Before"), (1, "The light"))
     assert page.title == "The light"
@@ -200,7 +200,7 @@ HEAD = """
 
 
 def test_what_a_page_says_of_itself() -> None:
-    """Language, description, canonical, refresh, alternates, feeds and dates are those that the page declares."""
+    """Language, description, canonical, refresh, alternates, feeds and dates are those declared by the page."""
     page = parse_page(HEAD)
     assert (page.language, page.description, page.canonical) == ("en", "a page", "/one")
     assert page.refresh == (7, "/new?a=1")
@@ -285,7 +285,7 @@ def test_a_page_whose_text_is_in_a_template(wrapped: str) -> None:
 
 
 def test_a_page_whose_links_are_in_a_template() -> None:
-    """A table of contents has few words of its own, fewer than the menu around it, and leads to every chapter."""
+    """A table of contents has fewer words than the menu around it, but links to every chapter."""
     menu = "".join(f"<li><a href=/menu/{number}>Item {number} of a menu</a>" for number in range(20))
     chapters = "".join(f"<li><a class='reference internal' href={number}.html>Chapter</a>" for number in range(9))
     template = f"<script type='text/x-handlebars-template'><h1>Guide</h1><ul>{chapters * 2}</ul></script>"
@@ -319,7 +319,7 @@ def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
 
 
 def test_an_empty_page() -> None:
-    """Nothing is a page too."""
+    """An empty page is a page, too."""
     assert parse_page("") == Page(
         "", "", "", (), (), (), None, None, None, (), (), (), (), (), (), "", "", 0, 0, *[False] * 3
     )
@@ -343,14 +343,14 @@ def test_a_suspect_class_around_the_whole_text() -> None:
 
 
 def test_articles_after_the_page_s_own() -> None:
-    """The first large article is the page; longer ones may follow that belong to other pages."""
+    """The first large article is the page; longer ones after it may belong to other pages."""
     first, second = f"<p>{LONG}</p><p>{LONG} Two.</p>", f"<p>{LONG} Three.</p><p>{LONG} Four.</p><p>{LONG} Five.</p>"
     page = parse_page(f"<main><article>{first}</article><article>{second}</article></main>")
     assert page.main == f"{LONG}\n{LONG} Two."
 
 
 def test_captions_dates_and_buttons() -> None:
-    """Short text outside of paragraphs is not main text where paragraphs have it all; next to code it is."""
+    """Short text outside of paragraphs is not main text if paragraphs contain the text; next to code, it is."""
     image = "<img src=a.png><div>A tower at night, seen from the river. Photo: Ann Example</div>"
     text = f"<p>{LONG}</p>{image}<p>{LONG} Two.</p>"
     code = "<figure><figcaption>Listing 1: a loop</figcaption><pre>while True: pass</pre></figure>"
@@ -359,7 +359,7 @@ def test_captions_dates_and_buttons() -> None:
 
 
 def test_items_with_links() -> None:
-    """Items of a list that are partly links are text; those that are only links are a menu."""
+    """List items that are partly links are text; those that are only links are a menu."""
     items = "".join(f"<li><a href=/{n}>Option {n}</a> sets how many there are</li>" for n in range(4))
     menu = "".join(f"<li><a href=/{n}>Chapter number {n}</a></li>" for n in range(4))
     page = parse_page(f"<p>{LONG}</p><ul>{items}</ul><p>{LONG} Two.</p><ul>{menu}</ul>")

@@ -1,4 +1,4 @@
-"""The tags of a page, tidy or hostile: found as by a full parser, at a cost that grows only with length."""
+"""The tags of any page, tidy or hostile: found as by a full parser, in time proportional to its length."""
 
 import re
 import sys
@@ -34,7 +34,7 @@ PIECES = [
 
 
 def links(text: str) -> tuple[str, ...]:
-    """The addresses of a page that its author vouches for."""
+    """Return the links of a page without nofollow."""
     return tuple(link.href for link in parse_page(text).links if not link.nofollow)
 
 
@@ -52,7 +52,7 @@ def links(text: str) -> tuple[str, ...]:
     ],
 )
 def test_title(text: str, title: str) -> None:
-    """The title is the first title element's text, with its white space collapsed and its references read."""
+    """The title is the first title element's text, with its white space collapsed and its references decoded."""
     assert parse_page(text).title == title
 
 
@@ -67,12 +67,12 @@ def test_title(text: str, title: str) -> None:
     ],
 )
 def test_base(text: str, base: str | None) -> None:
-    """The first base with an address counts; one of a megabyte would be paid for with every link, so it does not."""
+    """The first base with a URL counts, but not a very long one, because every link would contain it."""
     assert parse_page(text).base == base
 
 
 def test_links_in_order_and_once() -> None:
-    """Links come in the order of the page, each once; areas of maps are links too."""
+    """Links are in the order of the page, each once; areas of maps are links, too."""
     assert links("<a href=/b>1</a><area href=/a><a href=/b>2</a><a href=''>3</a>") == ("/b", "/a", "")
 
 
@@ -93,7 +93,7 @@ def test_nofollow(rel: str) -> None:
     ],
 )
 def test_references_in_links(written: str, href: str) -> None:
-    """References are read by the rules for attributes: a parameter that looks like one stays a parameter."""
+    """References are decoded by the rules for attributes: a parameter that looks like one stays a parameter."""
     assert links(f'<a href="{written}">') == (href,)
 
 
@@ -109,14 +109,14 @@ def test_noscript_is_read() -> None:
 
 
 def test_robots_meta() -> None:
-    """Named metas arrive as they were written, in their order; others have no say."""
+    """Robots metas are returned as written, in order; others are ignored."""
     text = "<meta name=Robots content='noindex, nofollow'><meta charset=x><meta name=a><meta name=vedette content>"
     assert parse_page(text).robots_meta == (("Robots", "noindex, nofollow"), ("vedette", ""))
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_the_links_are_those_of_a_full_parser(text: str) -> None:
-    """On markup that needs no tree, the links and the title are those that a complete HTML parser finds."""
+    """On markup that needs no tree, the links and the title are those found by a complete HTML parser."""
     tree = LexborHTMLParser(text)
     found = [node.attributes for node in tree.css("a[href], area[href]")]
     wanted = dict.fromkeys(a["href"] or "" for a in found if "nofollow" not in (a.get("rel") or "").split())
@@ -150,7 +150,7 @@ def test_formatting_that_explodes_in_a_tree() -> None:
 
 
 def test_the_number_of_links_is_bounded() -> None:
-    """A page of a hundred thousand links yields the first of them, and its title all the same."""
+    """Of a hundred thousand links, only the first are returned; the title is still found."""
     reading = parse_page("".join(f"<a href={number}>" for number in range(MANY)) + "<title>end</title>")
     assert 1_000 <= len(reading.links) < MANY
     assert [link.href for link in reading.links[:2]] == ["0", "1"]
@@ -165,7 +165,7 @@ def test_lengths_are_bounded() -> None:
 
 
 def strings_of(value: object) -> list[str]:
-    """All strings in a value."""
+    """Return all strings in a value."""
     if isinstance(value, str):
         return [value]
     return [text for part in value for text in strings_of(part)] if isinstance(value, tuple) else []
@@ -225,19 +225,19 @@ TIDY = [
 
 
 def untidy(piece: str) -> str:
-    """Rewrite a tag in capitals, with a space before its end; leave anything else alone."""
+    """Write a tag in capitals, with a space before its end; leave anything else unchanged."""
     return re.sub(r"^<(/?\w+)(.*)>$", lambda tag: f"<{tag[1].upper()}{tag[2]} >", piece)
 
 
 @given(st.lists(st.sampled_from(TIDY)))
 def test_the_way_of_writing_does_not_matter(pieces: list[str]) -> None:
-    """Tidy tags take a faster path with the same result."""
+    """Tidy tags take a faster path, with the same result."""
     assert parse_page("".join(map(untidy, pieces))) == parse_page("".join(pieces))
 
 
 @pytest.mark.parametrize(("written", "sign"), [("&amp", "&"), ("&amp;", "&"), ("a&lt;b", "a<b"), ("&#65", "A")])
 def test_any_number_of_references(written: str, sign: str) -> None:
-    """Megabytes of references are read like a few of them."""
+    """Megabytes of references are parsed like a few of them."""
     assert parse_page(written * MANY).text == sign * MANY
 
 
@@ -347,7 +347,7 @@ def test_an_attribute_is_whole_or_not_there() -> None:
 
 
 def test_words_of_links_are_those_of_a_full_parser() -> None:
-    """On a well-formed page the words of a link and the headings are those that a complete HTML parser finds."""
+    """On a well-formed page, anchor texts and headings are those found by a complete HTML parser."""
     text = "".join(
         f"<h{level}>T{level} <i>i</i></h{level}><p>See <a href=/{level}>the <b>b</b>oat &amp; {level}</a>.</p>"
         for level in range(1, 7)

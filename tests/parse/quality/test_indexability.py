@@ -32,7 +32,7 @@ PAGES = st.builds(
 
 
 def kind_of(objection: Objection | None) -> RejectReason | None:
-    """The name of an objection."""
+    """Return the name of an objection."""
     return objection.kind if objection else None
 
 
@@ -48,7 +48,7 @@ def test_every_objection_is_raised_by_its_page(kind: RejectReason) -> None:
 
 
 def test_a_reason_says_what_it_rests_on() -> None:
-    """The reason names the original page of a copy, or the signs of spam."""
+    """The reason contains the original page of a copy, or the signs of spam."""
     assert "https://example.org/a" in str(find_objection(BAD[RejectReason.COPY]))
     assert "one word; many hosts" in str(find_objection(BAD[RejectReason.SPAM]))
 
@@ -69,7 +69,7 @@ def test_a_directory_of_links_is_no_thin_page() -> None:
 
 
 def test_one_sentence_under_a_title_is_an_answer() -> None:
-    """A short text under a title is enough; less, or text without a title, is thin."""
+    """A short text under a title is enough; less text, or text without a title, is thin."""
     room = PageQuality(words=12, letters=70, onward_links=1)
     assert find_objection(replace(room, is_titled=True)) is None
     assert find_objection(room) is not None
@@ -77,6 +77,6 @@ def test_one_sentence_under_a_title_is_an_answer() -> None:
 
 
 def test_a_page_without_spaces_is_not_thin() -> None:
-    """Chinese and Japanese texts have few words by any count of blanks."""
+    """Chinese and Japanese texts have few words if only spaces are counted."""
     text = "港の朝は静かで、潮とともに届いた荷について尋ねる者は誰もいなかった。" * 4
     assert find_objection(PageQuality(words=len(text.split()), letters=len(text))) is None

@@ -1,4 +1,4 @@
-"""Pages that say with status 200 that they do not exist are distinguished from pages about such pages."""
+"""Pages with status 200 that say that they do not exist are distinguished from pages about such pages."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Spam is distinguished from honest pages that resemble it, and every verdict has a reason."""
+"""Spam is distinguished from similar honest pages, and every verdict has a reason."""
 
 from math import isfinite
 
@@ -73,7 +73,7 @@ SPAM = {
 
 @pytest.mark.parametrize("name", sorted(HAM))
 def test_an_honest_page_is_let_through(name: str) -> None:
-    """Refrains, tables, lists, code and legal notices repeat themselves for good reasons."""
+    """Refrains, tables, lists, code and legal notices have good reasons to be repetitive."""
     assert score_spam(HAM[name]).score < 0.5, score_spam(HAM[name])
 
 
@@ -123,13 +123,13 @@ def test_a_host_is_seen_however_it_is_written(scheme: str) -> None:
 
 
 def test_slashes_in_a_path_name_no_host() -> None:
-    """Two slashes later in an address, as of a redirector, are part of its path."""
+    """Two slashes later in a URL, as in a redirector, are part of its path."""
     links = [(f"{path}//other{n}.test/", "") for path in ("a", "/go", "/go?to=http:", "ftp:") for n in range(10)]
     assert extract_features(HOST, "Links", PROSE, 90, 0, links).foreign_share == 0
 
 
 def test_links_to_the_own_host_do_not_leave_it() -> None:
-    """A page that writes its host into every link is no different from one that leaves it out."""
+    """A page that writes its host in every link is no different from one with relative links."""
     links = [(f"https://{HOST}{href}", text) for href, text in OWN]
     assert extract_features(HOST, "Home", PROSE, 90, 0, links) == extract_features(HOST, "Home", PROSE, 90, 0, OWN)
 
@@ -148,7 +148,7 @@ def test_no_page_makes_it_fail(host: str, title: str, main: str, words: int, hid
 
 
 def made_score(world: SyntheticWorld, url: str) -> float:
-    """The score of a page of the synthetic web."""
+    """Return the score of a page of the synthetic web."""
     host, _, path = url.removeprefix("http://").partition("/")
     page = parse_page(world.reply(WorldRequest(host, f"/{path}"), world.start_s).body.decode())
     links = [(link.href, link.text) for link in page.links]
@@ -156,7 +156,7 @@ def made_score(world: SyntheticWorld, url: str) -> float:
 
 
 def test_the_farm_of_the_made_web_is_apart_from_its_pages() -> None:
-    """Every page of the farm is condemned, no ordinary page and no start page is."""
+    """Every page of the farm is spam, and no ordinary page or start page is."""
     world = open_synthetic_world("tiny")
     pages = [url for host in world.sites for url in (f"http://{host}/", *world.live_pages(host, world.start_s))]
     honest = [made_score(world, url) for url in pages]

@@ -1,4 +1,4 @@
-"""Which URL of a group of copies is shown: explained, the same in any order, and not for others to take."""
+"""Which URL of a group of copies is shown: with a reason, in any order, and safe from strangers."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ MEMBERS = st.lists(
     ids=["declared", "https", "redirects", "no query", "no session", "links", "index", "segments", "found", "alphabet"],
 )
 def test_the_first_step_that_differs_decides(winner: Member, loser: Member, word: str) -> None:
-    """In the order of the rule, and the reason names the step and the runner-up."""
+    """Steps are in the order of the rule, and the reason gives the step and the runner-up."""
     for members in ([winner, loser], [loser, winner]):
         place, reason = choose_canonical(members)
         assert members[place] == winner
@@ -71,7 +71,7 @@ def test_what_was_chosen_stays(members: list[Member]) -> None:
 
 
 def test_the_present_one_stays_unless_something_weighty_speaks_against_it() -> None:
-    """More links or a shorter URL do not move it; https does."""
+    """More links or a shorter URL do not replace it; https does."""
     present = f"{SITE}/long/path"
     members = [Member(present), Member(f"{SITE}/x", in_links=1000)]
     assert choose_canonical(members, present)[0] == 0
@@ -97,12 +97,12 @@ def test_a_page_may_yield_to_another_site() -> None:
 
 @given(st.lists(st.text(st.characters(codec=None, categories=None)), min_size=1))
 def test_any_text_is_chosen_from(texts: list[str]) -> None:
-    """Hostile URLs do not raise, and someone is chosen."""
+    """Hostile URLs raise no error, and one of them is chosen."""
     members = [Member(f"http://{text}", text) for text in texts] + [Member(text, text) for text in texts]
     assert 0 <= choose_canonical(members)[0] < len(members)
 
 
 def test_an_empty_group_is_a_mistake() -> None:
-    """There is no one to choose."""
+    """There is nothing to choose."""
     with pytest.raises(ValueError, match="at least one"):
         choose_canonical([])

@@ -1,4 +1,4 @@
-"""What tells pages of nearly the same text apart, and which URLs are editions of one page."""
+"""What distinguishes pages with nearly the same text, and which URLs are editions of one page."""
 
 import pytest
 
@@ -24,5 +24,5 @@ A = "https://a.example"
     ],
 )
 def test_editions_differ_in_the_name_of_a_version_or_language(one: str, other: str, *, expected: bool) -> None:
-    """A product may be named before its version; dates and numbered things are no editions of each other."""
+    """A product may precede its version; dates and numbered things are not editions of each other."""
     assert are_editions(A + one, A + other) is are_editions(A + other, A + one) is expected

@@ -1,4 +1,4 @@
-"""Sketches: the estimate is the Jaccard index within its error, and short texts are no exception."""
+"""Sketches: the estimate is the Jaccard index within its error, even for short texts."""
 
 from collections.abc import Callable
 from math import sqrt
@@ -25,14 +25,14 @@ LINEAR_PRIME = 2**61 - 1
 
 
 def sketch(numbers: WideHashes) -> Sketch:
-    """Of something that has shingles."""
+    """Return the sketch of something that has shingles."""
     made = build_sketch(numbers)
     assert made is not None
     return made
 
 
 def likeness(one: str, other: str) -> float:
-    """Of two texts."""
+    """Return the similarity of two texts."""
     return estimate_similarity(sketch(shingle_text(one)).mins, sketch(shingle_text(other)).mins)
 
 
@@ -44,13 +44,13 @@ def pair(rng: np.random.Generator, union: int, common: int) -> tuple[WideHashes,
 
 
 def linear(rng: np.random.Generator) -> Callable[[int], int]:
-    """A random function of the kind that the lecture uses."""
+    """Return a random function of the kind used in the lecture."""
     a, b = (int(number) for number in rng.integers(1, LINEAR_PRIME, 2))
     return lambda x: (a * x + b) % LINEAR_PRIME
 
 
 def test_example_of_the_lecture() -> None:
-    """Sets {1,3,4} and {2,3,5} have the sketches (1,2) and (0,0): estimate 0, although the Jaccard index is 1/5."""
+    """Sets {1,3,4} and {2,3,5} have the sketches (1,2) and (0,0): the estimate is 0, but the Jaccard index is 1/5."""
     functions = [lambda x: x % 5, lambda x: (2 * x + 1) % 5]
     one, other = minhash([1, 3, 4], functions), minhash([2, 3, 5], functions)
     assert (one, other) == ((1, 2), (0, 0))
@@ -60,7 +60,7 @@ def test_example_of_the_lecture() -> None:
 @pytest.mark.parametrize("union", [12, 60, 300, 3000])
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75, 0.9])
 def test_estimate_is_the_jaccard_index(union: int, share: float) -> None:
-    """Over many pairs the mean estimate is J, and its spread that of as many fair coins as there are bins."""
+    """Over many pairs, the mean estimate is J, with the spread of as many fair coins as there are bins."""
     rng, pairs = np.random.default_rng([union, int(100 * share)]), 200
     common = round(share * union)
     truth = common / union
@@ -74,7 +74,7 @@ def test_estimate_is_the_jaccard_index(union: int, share: float) -> None:
 
 
 def test_agrees_with_plain_minhash() -> None:
-    """The one-permutation sketch errs no more than the plain one of as many functions, apart from a little chance."""
+    """The error of the one-permutation sketch is no larger than with as many functions, except by chance."""
     rng = np.random.default_rng(11)
     functions = [linear(rng) for _ in range(BINS)]
     ours, plain = [], []
@@ -88,13 +88,13 @@ def test_agrees_with_plain_minhash() -> None:
 
 
 def test_no_text_no_sketch() -> None:
-    """An empty page is like no other, not even like another empty page."""
+    """An empty page is not similar to any page, not even another empty one."""
     assert build_sketch(shingle_text("2024-05-01 12:30")) is None
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=300))
 def test_any_numbers_have_a_sketch(numbers: list[int]) -> None:
-    """Order and repetition make no difference, and a set is like itself."""
+    """Order and repetition make no difference, and a set equals itself."""
     array = np.array(numbers, np.uint64)
     one, other = sketch(array), sketch(np.array(sorted(numbers * 2), np.uint64))
     assert (one.mins, one.bands.tolist()) == (other.mins, other.bands.tolist())
@@ -102,7 +102,7 @@ def test_any_numbers_have_a_sketch(numbers: list[int]) -> None:
 
 
 def test_short_texts_are_told_apart() -> None:
-    """Of texts of one to ten words without a common word, no two appear even a third alike."""
+    """Texts of one to ten words without a common word are never estimated to be even one third similar."""
     rng = np.random.default_rng(3)
     texts = []
     for number in range(400):
@@ -115,7 +115,7 @@ def test_short_texts_are_told_apart() -> None:
 
 
 def test_one_word_of_ten() -> None:
-    """A ten-word text with its fifth word changed keeps 3 of 11 shingles, and is not taken for the same."""
+    """A ten-word text with its fifth word changed keeps 3 of 11 shingles, and does not count as the same text."""
     text = "a boat left the harbour before the storm had passed"
     assert abs(likeness(text, text.replace("harbour", "island")) - 3 / 11) < SIGMAS * sqrt(3 / 11 * 8 / 11 / BINS)
 
@@ -127,7 +127,7 @@ def test_dates_and_counters_make_no_difference() -> None:
 
 
 def test_moved_paragraphs_change_little() -> None:
-    """Paragraphs in another order share all shingles but those across their borders."""
+    """Paragraphs in another order share all shingles except those across their borders."""
     rng = np.random.default_rng(8)
     names = ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, 6)) for _ in range(500)]
     paragraphs = [" ".join(names[int(at)] for at in rng.integers(0, 500, 100)) for _ in range(12)]
@@ -156,7 +156,7 @@ def test_candidates(share: float, least: float, most: float) -> None:
 
 
 def test_one_against_many() -> None:
-    """Comparing with many at once gives what comparing with each gives."""
+    """Comparing with many at once gives the same result as comparing with each."""
     rng = np.random.default_rng(6)
     one, other = pair(rng, 500, 300)
     sketches = [sketch(side).mins for side in (one, other, one[:100])]

@@ -1,4 +1,4 @@
-"""Texts as numbers: equal words give equal numbers wherever they are, and other words give others."""
+"""Texts as numbers: equal words give equal numbers anywhere, and different words give different ones."""
 
 import unicodedata
 
@@ -21,7 +21,7 @@ WORDS = st.lists(st.sampled_from(["sea", "land", "air", "fire", "été", "мор
 
 
 def plain_form(text: str) -> bytes:
-    """The rule of the module's documentation, character by character."""
+    """Apply the documented rule, character by character."""
     words = "".join(_plain_reading(character) for character in text).split(" ")
     return " ".join(word for word in words if word).encode()
 
@@ -42,7 +42,7 @@ def _plain_reading(character: str) -> str:
 
 @given(st.text())
 def test_normal_form_is_the_stated_rule(text: str) -> None:
-    """The form made by tables and masks is the one that the rule gives one character at a time."""
+    """Tables and masks give the same normal form as the rule applied one character at a time."""
     assert normal_form(text) == plain_form(text)
 
 
@@ -54,7 +54,7 @@ def test_short_way_is_the_long_way(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_no_text_fails(text: str) -> None:
-    """Lone surrogates, controls and unassigned characters are read like all others."""
+    """Lone surrogates, control characters and unassigned characters are read like any others."""
     assert fingerprint_text(text) == fingerprint_form(normal_form(text))
     assert len(shingle_text(text)) <= max(1, len(text))
 
@@ -80,7 +80,7 @@ def test_normal_forms(text: str, form: str) -> None:
 
 @given(WORDS, st.integers(1, 6))
 def test_equal_numbers_are_equal_words(words: list[str], width: int) -> None:
-    """Two shingles of a text have one number exactly if they are the same words, whatever precedes them."""
+    """Two shingles of a text have the same number if and only if they are the same words."""
     numbers = shingle_text(" ".join(words), width=width).tolist()
     pieces = [tuple(words[at : at + width]) for at in range(max(1, len(words) - width + 1))] if words else []
     assert len(numbers) == len(pieces)
@@ -89,21 +89,21 @@ def test_equal_numbers_are_equal_words(words: list[str], width: int) -> None:
 
 @given(WORDS, WORDS)
 def test_place_makes_no_difference(before: list[str], words: list[str]) -> None:
-    """What a text says has the same numbers behind any other text."""
+    """A text has the same numbers after any other text."""
     alone = shingle_text(" ".join([*words, *["end"] * 4]))
     behind = shingle_text(" ".join([*before, *words, *["end"] * 4]))
     assert np.array_equal(behind[len(behind) - len(alone) :], alone)
 
 
 def test_words_are_not_run_together() -> None:
-    """Where words begin and end is part of the number and of the fingerprint."""
+    """Word boundaries are part of the number and of the fingerprint."""
     one, other = "to get her there now", "together there now now"
     assert not np.isin(shingle_text(one), shingle_text(other)).any()
     assert fingerprint_text("to get her") != fingerprint_text("together")
 
 
 def test_numbers_are_spread() -> None:
-    """Shingles of one-letter words, whose polynomials are close together, fill all sixteenths of the range alike."""
+    """Shingles of one-letter words, whose polynomials are close together, fill the range evenly."""
     letters = [chr(97 + at % 26) for at in range(26)]
     text = " ".join(a + " " + b + " " + c for a in letters for b in letters for c in letters)
     numbers = np.unique(shingle_text(text, width=3))
@@ -113,12 +113,12 @@ def test_numbers_are_spread() -> None:
 
 
 def plain_mix(value: int) -> int:
-    """The mixing of the documentation: the upper half onto the lower, then spread upwards."""
+    """Apply the documented mixing: the upper half onto the lower, then spread upwards."""
     return (value ^ value >> 32) * int(FACTOR) % 2**64
 
 
 def test_numbers_are_for_ever() -> None:
-    """A number is the polynomial of the documentation, mixed; so it is the same in every process and machine."""
+    """A number is the documented polynomial, mixed, so it is the same in every process and on every machine."""
     value = 0
     for word in (b"to", b"be", b"or", b"not"):
         value = value * int(FACTOR) + plain_mix(int.from_bytes(word, "little"))
@@ -127,7 +127,7 @@ def test_numbers_are_for_ever() -> None:
 
 @given(st.integers(1, 200), st.data())
 def test_every_letter_counts(size: int, data: st.DataObject) -> None:
-    """A word that differs in one letter, wherever, or is one letter longer, has another number, however long it is."""
+    """A word that differs in one letter anywhere, or is one letter longer, has another number, at any length."""
     word = "a" * size
     at = data.draw(st.integers(0, size - 1))
     others = [word[:at] + "b" + word[at + 1 :], word + "a", word + "b"]
@@ -136,7 +136,7 @@ def test_every_letter_counts(size: int, data: st.DataObject) -> None:
 
 
 def test_last_letters_of_several_words() -> None:
-    """Words that differ only in their eighth letter, the top of a block, are distinguished in all combinations."""
+    """Words that only differ in their eighth letter, the top of a block, are distinguished in all combinations."""
     letters = "abcdefghijklmnop"
     texts = [
         f"sevenis{a} sevenis{b} sevenis{c} sevenis{d}" for a in letters for b in letters for c in "ab" for d in "ab"
@@ -159,5 +159,5 @@ def test_long_texts_are_cut() -> None:
 
 @pytest.mark.parametrize("text", ["a" * 300_000, "é" * 300_000, "a " * 200_000, "日" * 200_000, "\u0301" * 300_000])
 def test_monotonous_texts(text: str) -> None:
-    """One endless word, or one word without end, has few different shingles and is no trouble."""
+    """Repeated words, or a single endless word, have few different shingles and cause no problems."""
     assert len(np.unique(shingle_text(text))) <= 2

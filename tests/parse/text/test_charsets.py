@@ -44,7 +44,7 @@ SENTENCES = {
     ],
 )
 def test_the_first_that_speaks_is_believed(body: bytes, content_type: str, charset: str, source: str) -> None:
-    """The order is byte-order mark, header, page, content, default, and the result says which one applied."""
+    """The order is byte-order mark, header, page, content, default, and the result says which one was used."""
     decoded = decode_page(body, content_type)
     assert (decoded.charset, decoded.source) == (charset, source)
 
@@ -120,7 +120,7 @@ def test_what_is_no_declaration_declares_nothing(head: bytes) -> None:
     ],
 )
 def test_labels_stand_for_what_browsers_take(head: bytes, charset: str) -> None:
-    """An old label means its superset; one in which the declaration could not have been read means another."""
+    """An old label means its superset; one in which the declaration itself would be unreadable means another one."""
     assert decode_page(head, "text/html").charset == charset
 
 
@@ -159,7 +159,7 @@ def test_undeclared_text_is_recognised(language: str, codec: str, repeats: int) 
 
 
 def test_a_few_broken_bytes_do_not_unmake_utf_8() -> None:
-    """An undeclared page in UTF-8 stays so when it was cut off in a character, or has one byte of another charset."""
+    """An undeclared UTF-8 page is still UTF-8 if it is cut within a character, or has one byte of another charset."""
     body = RUSSIAN.encode()
     for broken in (body[:-2], body + "ж".encode()[:1], body[:30] + b"\xa9" + body[30:]):
         decoded = decode_page(broken, "text/html")
@@ -169,7 +169,7 @@ def test_a_few_broken_bytes_do_not_unmake_utf_8() -> None:
 
 @pytest.mark.parametrize("label", ["iso-2022-kr", "hz-gb-2312", "iso-2022-cn"])
 def test_a_dangerous_charset_is_not_read(label: str) -> None:
-    """Text that hides its markup from filters is replaced by one character."""
+    """Text that hides its markup from filters is replaced with one character."""
     assert decode_page(b"~{<script>~}", f"text/html; charset={label}").text == "\ufffd"
     assert find_codec(label) is None
 
@@ -189,13 +189,13 @@ def test_a_dangerous_charset_is_not_read(label: str) -> None:
     ],
 )
 def test_decoders_follow_the_standard(label: str, body: bytes, text: str) -> None:
-    """Where the tables of Python and of the Encoding standard part ways, the standard's are used."""
+    """If Python's tables differ from the Encoding standard, the standard's are used."""
     assert decode_page(body, f"text/html; charset={label}").text == text
 
 
 @pytest.mark.parametrize("label", ["gbk", "big5", "euc-jp", "shift_jis", "euc-kr", "gb18030", "utf-8"])
 def test_a_half_character_swallows_no_markup(label: str) -> None:
-    """A lead byte before a tag, or at the end, is one bad character; the tag stays a tag."""
+    """A lead byte before a tag, or at the end, is one bad character, and the tag is still a tag."""
     text = decode_page(b"\xe4<b>\xe4", f"text/html; charset={label}").text
     assert text == "\ufffd<b>\ufffd"
 
@@ -212,7 +212,7 @@ def test_no_bytes_are_an_error(body: bytes, content_type: str) -> None:
     st.sampled_from(["", "gbk", "euc-jp", "iso-2022-jp", "big5", "windows-1258", "utf-16", "x-user-defined"]),
 )
 def test_no_broken_page_is_an_error(body: bytes, start: bytes, label: str) -> None:
-    """Half declarations and half characters are text too, in every charset."""
+    """Partial declarations and characters are text, too, in every charset."""
     decode_page(start + body, f"text/html; charset={label}").text.encode()
 
 

@@ -1,4 +1,4 @@
-"""A page's dates are its most deliberate statements, and none that is implausible."""
+"""A page's dates are its most reliable statements, and never implausible."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -18,7 +18,7 @@ ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(mi
 
 
 def published(text: str) -> float | None:
-    """When a page was published whose only word on it is this."""
+    """Return the publication date of a page with only this statement."""
     return find_dates([("date", text)], [], PLAIN_URL, "", NOW_S).published_s
 
 
@@ -89,13 +89,13 @@ def test_a_day_is_its_first_moment(text: str) -> None:
     ],
 )
 def test_what_is_no_date_is_not_there(text: str) -> None:
-    """Incomplete, impossible and ambiguous dates and durations are ignored."""
+    """Incomplete, impossible and ambiguous dates, and durations, are ignored."""
     assert published(text) is None
 
 
 @given(MOMENTS, ZONES)
 def test_the_day_stays_as_written_in_any_zone(moment: datetime, zone: timezone) -> None:
-    """A date with an offset keeps its day, and is the same moment unless that is another day in UTC."""
+    """A date with an offset keeps its day, and is the same time unless that is another day in UTC."""
     local = moment.replace(tzinfo=UTC).astimezone(zone)
     found = published(local.isoformat())
     assert found is not None
@@ -116,14 +116,14 @@ def test_the_day_stays_as_written_in_any_zone(moment: datetime, zone: timezone) 
     ],
 )
 def test_dates_that_readers_see(line: str, published_day: int | None, modified_day: int | None) -> None:
-    """A line next to the heading dates a page that says nothing to programs; after "updated" it is a change."""
+    """A line next to the heading dates a page without metadata; after "updated", it is a change."""
     found = find_dates([], [], PLAIN_URL, "", NOW_S, [line])
     days = [seconds and datetime.fromtimestamp(seconds, UTC).day for seconds in (found.published_s, found.modified_s)]
     assert days == [published_day, modified_day]
 
 
 def test_what_a_page_says_to_programs_comes_first() -> None:
-    """A visible date is used only if metadata and URL have none: it may belong to something else."""
+    """A visible date is only used if metadata and URL have none, because it may belong to something else."""
     assert find_dates([("date", "2026-11-15")], [], PLAIN_URL, "", NOW_S, ["1 May 2020"]).published_s == MIDNIGHT_S
 
 
@@ -137,12 +137,15 @@ def test_any_day_comes_back(moment: datetime, form: str) -> None:
 
 
 def in_linked_data(**more: object) -> str:
-    """An article that states a day of its own."""
+    """Return an article that states its date."""
     return json.dumps({"@type": "NewsArticle", "datePublished": "2026-11-01", **more})
 
 
 def test_the_most_deliberate_word_wins() -> None:
-    """Linked data, then meta elements, then time elements, then the URL; each only where the ones before are silent."""
+    """The order is linked data, meta elements, time elements, then the URL.
+
+    Each is only used if the earlier ones have none.
+    """
     words = [("time:published", "2026-11-03"), ("date", "2026-11-05"), ("article:published_time", "2026-11-02")]
     url = "https://example.org/2026/11/04/title"
     days = [
@@ -156,7 +159,7 @@ def test_the_most_deliberate_word_wins() -> None:
 
 
 def test_last_modified_is_the_weakest_word_on_changes() -> None:
-    """The header is believed where the page says nothing of a change; it never dates the publication."""
+    """The header is used if the page states no change; it never dates the publication."""
     header = "Sun, 15 Nov 2026 10:00:00 GMT"
     assert find_dates([], [], PLAIN_URL, header, NOW_S) == PageDates(None, TEN_O_CLOCK_S, "header")
     stated = find_dates([("og:updated_time", "2026-11-15")], [], PLAIN_URL, header, NOW_S)
@@ -186,7 +189,7 @@ def test_a_url_may_hold_the_day(path: str, found: bool) -> None:  # noqa: FBT001
 
 @pytest.mark.parametrize("untrue", ["2026-11-18", "2126-11-15", "1989-12-31", "1970-01-01T00:00:00Z", "0001-01-01"])
 def test_what_cannot_be_true_gives_way_to_the_next(untrue: str) -> None:
-    """Dates in the future or before the web are errors, and a weaker but possible one is used instead."""
+    """Dates in the future or before the web are errors, and a weaker but plausible one is used instead."""
     dates = find_dates([("article:published_time", untrue), ("date", "2026-11-15")], [], PLAIN_URL, untrue, NOW_S)
     assert dates == PageDates(MIDNIGHT_S, None, "meta")
 
@@ -197,7 +200,7 @@ def test_tomorrow_is_still_believed() -> None:
 
 
 def test_a_page_does_not_change_before_it_is_published() -> None:
-    """A change that is older than the publication is dropped in favor of one that is not."""
+    """A change before the publication is dropped in favor of a later one."""
     words = [("date", "2026-11-10"), ("article:modified_time", "2026-11-09"), ("og:updated_time", "2026-11-15")]
     assert find_dates(words, [], PLAIN_URL, "", NOW_S).modified_s == MIDNIGHT_S
     assert find_dates(words[:2], [], PLAIN_URL, "", NOW_S).modified_s is None
@@ -217,7 +220,7 @@ def test_a_page_does_not_change_before_it_is_published() -> None:
     ],
 )
 def test_linked_data_is_asked_about_the_article(text: str) -> None:
-    """Alone, in a list, in a graph, as a page's main entity: the article's date is found, and not another's."""
+    """Alone, in a list, in a graph, or as a page's main entity: the article's date is found, and no other."""
     dates = find_dates([], [text], PLAIN_URL, "", NOW_S)
     assert (dates.published_s, dates.source) == (published("2026-11-01"), "linked data")
 
@@ -242,7 +245,7 @@ def test_other_linked_data_says_nothing(text: str) -> None:
 
 
 def test_bare_time_elements_count_where_they_agree() -> None:
-    """If all time elements have the same date, it is the page's; several belong to a list or to comments."""
+    """If all time elements have the same date, it is the page's; different ones belong to a list or to comments."""
     one, other = ("time", "2026-11-15"), ("time", "2026-11-14")
     assert find_dates([one, one], [], PLAIN_URL, "", NOW_S) == PageDates(MIDNIGHT_S, None, "time")
     assert find_dates([one, other], [], PLAIN_URL, "", NOW_S) == PageDates(None, None, "")
@@ -255,6 +258,6 @@ def test_bare_time_elements_count_where_they_agree() -> None:
     st.text(max_size=60),
 )
 def test_no_text_is_an_error(stamps: list[tuple[str, str]], linked_data: list[str], url: str, header: str) -> None:
-    """For any text, the result is possible dates or none."""
+    """For any text, the result is plausible dates or none."""
     dates = find_dates(stamps, linked_data, url, header, NOW_S)
     assert all(s is None or 0 < s <= NOW_S + 86_400 for s in (dates.published_s, dates.modified_s))

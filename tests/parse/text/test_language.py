@@ -204,7 +204,7 @@ def total(rows: list[int]) -> int:
 
 
 def primary(tag: str) -> str:
-    """The language of a tag."""
+    """Return the language of a tag."""
     return tag.partition("-")[0]
 
 
@@ -224,25 +224,25 @@ def test_a_true_declaration_does_no_harm(tag: str) -> None:
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_a_short_sentence_is_recognised(language: str) -> None:
-    """Half a dozen words are enough where the declaration does not contradict them."""
+    """Half a dozen words are enough if the declaration does not contradict them."""
     assert detect_language(SENTENCES[language], language) == language
 
 
 @pytest.mark.parametrize(("declared", "language"), [("da", "da"), ("nb-NO", "no"), ("nn", "no"), ("no", "no")])
 def test_the_declaration_decides_between_close_relatives(declared: str, language: str) -> None:
-    """A sentence that is as good Danish as Norwegian is what its page says."""
+    """A sentence that is valid Danish and Norwegian has the language declared by the page."""
     assert detect_language("Butikken er lukket.", declared) == language
 
 
 @pytest.mark.parametrize("declared", ["", "en", "ru"])
 @pytest.mark.parametrize("text", ["", " \n\t", "12 345, 67.8 %", "2026-11-15 10:00", "→ • — ©", "\x00\x01", "x"])
 def test_no_words_no_language(text: str, declared: str) -> None:
-    """Digits, signs and a lone letter are in no language, even if the page declares one."""
+    """Digits, symbols and a single letter have no language, even if the page declares one."""
     assert detect_language(text, declared) == ""
 
 
 def test_a_word_or_two_are_taken_as_declared() -> None:
-    """Too little to recognise is believed to be what the page says, if it could be by its letters."""
+    """Text too short to recognize has the declared language, if its letters allow that."""
     assert detect_language("Impressum", "de") == "de"
     assert detect_language("Impressum", "") == ""
     assert detect_language("Impressum", "ru") == ""
@@ -251,14 +251,14 @@ def test_a_word_or_two_are_taken_as_declared() -> None:
 
 
 def test_the_larger_part_of_a_mixed_text_counts() -> None:
-    """Some words of another language do not change what a page is written in."""
+    """A few words of another language do not change a page's language."""
     mixed = PARAGRAPHS["ru"] + " Click here to download the latest release. " + PARAGRAPHS["ru"]
     assert detect_language(mixed, "en") == "ru"
     assert detect_language(PARAGRAPHS["de"] + CODE + PARAGRAPHS["de"], "en") == "de"
 
 
 def test_menu_and_footer_do_not_count() -> None:
-    """A long text is judged by its middle, not by the English of the template around it."""
+    """A long text is judged by its middle, not by the English template around it."""
     template = "Home About us Contact Terms of use Privacy policy All rights reserved " * 4
     assert detect_language(template + PARAGRAPHS["fi"] * 6 + template, "en") == "fi"
 
@@ -271,13 +271,13 @@ def test_odd_characters_do_not_hide_a_language() -> None:
 
 @pytest.mark.parametrize("declared", ["und", "mul", "zxx", "*", "english", "C", "e", "1", "\ud800\ud800"])
 def test_a_declaration_that_names_no_language_is_none(declared: str) -> None:
-    """Where the text does not tell either, nothing is made up."""
+    """If the text is not enough, either, there is no language."""
     assert detect_language("Impressum", declared) == ""
 
 
 @given(st.text(max_size=1500), st.text(max_size=20) | st.sampled_from(["en", "zh-TW", "tlh", "sr-Latn"]))
 def test_any_text_has_a_short_plain_answer(text: str, declared: str) -> None:
-    """Whatever comes, the answer is a primary subtag or nothing, and never an error."""
+    """The result is always a primary subtag or nothing, and never an error."""
     answer = detect_language(text, declared)
     assert answer == "" or (answer.isascii() and answer.isalpha() and answer.islower() and len(answer) in {2, 3})
 
@@ -290,6 +290,6 @@ def test_length_does_not_matter(tag: str, times: int) -> None:
 
 @pytest.mark.parametrize("declared", ["", "ru"])
 def test_where_a_window_falls_on_numbers_more_is_read(declared: str) -> None:
-    """A table a third and two thirds down does not hide the language of the text behind it."""
+    """Tables at one and two thirds of a text do not hide the language of the text after them."""
     table, text = "12.5 | 34.7 | 56.9 | " * 6, PARAGRAPHS["pl"][:200]
     assert detect_language((table + text) * 3, declared) == "pl"

@@ -28,7 +28,7 @@ def test_names_that_only_python_knows(label: str) -> None:
     ],
 )
 def test_what_is_html(content_type: str, body: bytes, html: bool) -> None:  # noqa: FBT001 - a column of the table
-    """The declared type decides; only where there is none, the body is looked at."""
+    """The declared type decides; the body is only examined if there is none."""
     assert is_html(content_type, body) is html
 
 

@@ -1,4 +1,4 @@
-"""The contract of every change model, whatever it believes."""
+"""The contract of every change model."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=NAMES)
 def test_chances_are_chances_and_never_fall_with_time(
     model: ChangeModel, story: list[KnownPages], waits: list[float]
 ) -> None:
-    """A probability is always in 0 to 1, and waiting longer never lowers it; rates are finite and ordered."""
+    """A probability is always between 0 and 1, and never decreases over time; rates are finite and ordered."""
     memory, batch = taught(model, story), story[-1]
     chances = np.array([model.chance(memory, batch, later(batch, wait)) for wait in waits])
     assert np.all((chances >= 0) & (chances <= 1))
@@ -32,7 +32,7 @@ def test_chances_are_chances_and_never_fall_with_time(
 @few
 @given(story=stories())
 def test_what_is_given_stays_as_it_was(model: ChangeModel, story: list[KnownPages]) -> None:
-    """Neither learning nor asking writes to a memory or a batch."""
+    """Neither learning nor predicting changes a memory or a batch."""
     memory = taught(model, story[:-1])
     pages, groups = memory.pages.copy(), memory.groups.copy()
     changed = story[-1].changed.copy()
@@ -46,7 +46,7 @@ def test_what_is_given_stays_as_it_was(model: ChangeModel, story: list[KnownPage
 
 @each_model
 def test_an_empty_memory_and_an_empty_batch_are_answered(model: ChangeModel) -> None:
-    """Of pages and groups that no one remembers there is a chance all the same; of no pages there is none."""
+    """Unknown pages and groups still have a probability; an empty batch has none."""
     memory = Memory.empty(model.page_width, model.group_width)
     unknown = looks([False, False], 5.0, 1.0, section=[7, 0], site=[3, 0])
     chance = model.chance(memory, unknown, later(unknown, 30.0))
@@ -57,7 +57,7 @@ def test_an_empty_memory_and_an_empty_batch_are_answered(model: ChangeModel) -> 
 
 @each_model
 def test_rows_of_the_pages_in_question_are_enough(model: ChangeModel) -> None:
-    """Passing only the rows of a batch gives the same as passing all."""
+    """Passing only the rows of a batch gives the same result as passing all rows."""
     story = [looks([False] * 4, 0.0, 0.0, first=True), looks([True, False, True, False], 9.0, 9.0)]
     memory = taught(model, story)
     some = np.array([1, 2])
@@ -72,7 +72,7 @@ def test_rows_of_the_pages_in_question_are_enough(model: ChangeModel) -> None:
 
 @each_model
 def test_a_page_that_changes_is_expected_to_change(model: ChangeModel) -> None:
-    """Of two pages that are looked at daily, the one that always changed is likelier to change the next day."""
+    """Of two pages fetched daily, the one that always changed is more likely to change the next day."""
     memory = taught(model, [looks([True, False], day, 1.0) for day in range(1, 12)])
     batch = looks([True, False], 11.0, 1.0)
     busy, still = model.chance(memory, batch, later(batch, 1.0))
@@ -81,7 +81,7 @@ def test_a_page_that_changes_is_expected_to_change(model: ChangeModel) -> None:
 
 @each_model
 def test_a_new_page_has_the_chance_of_its_section(model: ChangeModel) -> None:
-    """After a busy and a quiet section were seen, a page that no one saw is expected to be like its section."""
+    """After a busy and a quiet section, an unseen page is expected to be like its section."""
     section, site = np.repeat([2, 3], 10), np.ones(20, np.int64)
     busy = np.repeat([True, False], 10)
     memory = taught(model, [looks(busy, day, 2.0, section=section, site=site) for day in range(2, 20, 2)])
@@ -93,7 +93,7 @@ def test_a_new_page_has_the_chance_of_its_section(model: ChangeModel) -> None:
 
 @each_model
 def test_a_page_that_is_gone_says_nothing_of_changes(model: ChangeModel) -> None:
-    """A fetch that finds no page leaves all chances as they were."""
+    """A fetch that finds no page does not change any probability."""
     memory = taught(model, [looks([True, False], 3.0, 3.0)])
     after = model.learn(memory, looks([True, True], 9.0, 6.0, gone=[True, True]))
     batch = looks([False, False], 9.0, 6.0)

@@ -1,4 +1,4 @@
-"""Beliefs of single change models: each on pages that behave as it assumes."""
+"""The individual change models, each with pages that behave as it assumes."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_poisson_finds_the_maximum_of_the_likelihood() -> None:
 
 
 def test_poisson_intervals_hold_the_truth_nine_times_in_ten() -> None:
-    """Of 400 pages of one rate, about 90% have it in their interval."""
+    """Of 400 pages with one rate, about 90% have it in their interval."""
     story = drawn_looks(np.full(400, 0.2), np.full(40, 3.0), 2)
     model = Poisson(weight=1e-3)
     _, low, high = model.rates(taught(model, story), story[-1])
@@ -49,28 +49,28 @@ def test_poisson_intervals_hold_the_truth_nine_times_in_ten() -> None:
 
 
 def test_time_until_an_unseen_change_is_its_mean() -> None:
-    """Drawn first changes within a gap come on average when the formula says."""
+    """Drawn first changes in a gap occur, on average, at the time given by the formula."""
     drawn = rng_for(1, "first").exponential(1 / 0.4, 200_000)
     within = drawn[drawn < 5.0].mean()
     assert expected_time(np.array([0.4]), np.array([5.0]), np.array([True]))[0] == pytest.approx(within, rel=0.01)
 
 
 def fitted(gap_d: float) -> tuple[Gamma, Floats]:
-    """The belief about a group of 400 pages after 40 fetches each, and their true rates."""
+    """Return the belief about a group of 400 pages after 40 fetches each, and their true rates."""
     rates = rng_for(4, "rates").gamma(0.7, 0.05 / 0.7, 400)
     story = drawn_looks(rates, np.full(40, gap_d), 3)
     return pooled_prior(taught(Pooled(), story).groups, story[-1], 1.0), rates
 
 
 def test_pooled_finds_how_rates_differ() -> None:
-    """Where looks are more frequent than changes, mean and shape of the rates of all pages come out."""
+    """If pages are observed more often than they change, the mean and shape of their rates are recovered."""
     prior, rates = fitted(2.0)
     assert prior.mean[0] == pytest.approx(rates.mean(), rel=0.3)
     assert prior.shape[0] == pytest.approx(0.7, rel=0.4)
 
 
 def test_pooled_takes_rarely_seen_pages_for_slower_and_more_alike_than_they_are() -> None:
-    """A known weakness, kept as it scored better on recorded sites: see the module ``gamma``."""
+    """This is a known weakness, kept because it scored better on recorded sites: see the module ``gamma``."""
     prior, rates = fitted(25.0)
     assert rates.mean() / 3 < prior.mean[0] < rates.mean()
     assert prior.shape[0] > 0.7
@@ -90,14 +90,14 @@ def bursts(days: int) -> list[KnownPages]:
 
 @pytest.mark.parametrize("model", [Ageing(), TwoStage()], ids=["ageing", "two-stage"])
 def test_a_page_with_bursts_is_likelier_to_change_after_a_change(model: Ageing | TwoStage) -> None:
-    """The next day's chance is higher right after a change than after 30 quiet days; without memory it would not be."""
+    """The next day's probability is higher right after a change than after 30 quiet days, unlike without memory."""
     young, old = bursts(154), bursts(180)
     just, long_ago = (model.chance(taught(model, story), story[-1], later(story[-1], 1.0))[0] for story in (young, old))
     assert just > 3 * long_ago
 
 
 def test_a_page_that_waits_before_it_changes_is_found_out() -> None:
-    """Every tenth day a change: right after one the two-stage model sees less of a chance than nine days later."""
+    """With a change every tenth day, the two-stage model expects less right after one than nine days later."""
     story = [looks([day % 10 == 0], float(day), 1.0) for day in range(1, 200)]
     model = TwoStage()
     just, soon = (
@@ -118,16 +118,17 @@ def test_two_stages_are_likeliest_to_change_at_their_maximum(shape: tuple[float,
 
 
 def test_every_shape_changes_once_in_a_unit_of_time() -> None:
-    """The area under the survival, which is the mean lifetime, is 1."""
+    """The area under the survival curve, which is the mean lifetime, is 1."""
     ages = np.linspace(0.0, 60.0, 600_001)
     for shape in SHAPES:
         assert np.trapezoid(np.exp(shape.log_survival(ages)), ages) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_pages_that_come_back_differ_less_after_long_gaps() -> None:
-    """Pages with two contents in turn differ half of the time after short gaps and long ones: it sees that, pooled not.
+    """Pages that alternate between two contents differ half of the time, after short and long gaps.
 
-    With gaps of one length no one could tell a page that comes back from a slower one.
+    This model sees that, pooled does not. With gaps of a single length, such a page cannot be distinguished from a
+    slower one.
     """
     rng = rng_for(6, "returns")
     gaps_d = np.tile([3.0, 60.0], 20)
@@ -141,7 +142,7 @@ def test_pages_that_come_back_differ_less_after_long_gaps() -> None:
 
 
 def test_rhythm_learns_working_days_from_looks_without_dates() -> None:
-    """Pages that change on weekdays only: a weekday is likelier to bring a change than a Sunday."""
+    """For pages that only change on weekdays, a weekday is more likely to have a change than a Sunday."""
     rng = rng_for(7, "week")
     model = Rhythm()
     # Day 4 of the epoch is a Monday; a look at the end of day d tells of that day.
@@ -154,7 +155,7 @@ def test_rhythm_learns_working_days_from_looks_without_dates() -> None:
 
 
 def test_rhythm_learns_an_hour_from_dates_even_from_rare_looks() -> None:
-    """Looks a month apart whose dates all lie at one hour of the week: that hour is far above the mean."""
+    """If observations a month apart have dates in one hour of the week, that hour is far above the mean."""
     model = Rhythm()
     story = [
         looks([True] * 20, day, 30.0, modified_s=np.full(20, (np.floor((day - 4) / 7) * 7 + 4) * DAY_S + 9.5 * 3600))
@@ -169,7 +170,7 @@ def test_rhythm_learns_an_hour_from_dates_even_from_rare_looks() -> None:
 
 
 def test_signals_are_trusted_as_far_as_they_were_right() -> None:
-    """Site 1 announces its changes, site 2 announces at random: a signal of site 1 says more."""
+    """Site 1 announces its changes, and site 2 announces at random: a signal of site 1 has more weight."""
     rng = rng_for(8, "signals")
     model, site = SignalModel(), np.repeat([1, 2], 20)
     memory = Memory.empty(model.page_width, model.group_width)
@@ -189,7 +190,7 @@ def test_signals_are_trusted_as_far_as_they_were_right() -> None:
 
 
 def test_young_pages_are_judged_by_what_can_be_seen_of_them() -> None:
-    """Where long pages change and short ones do not, a new long page is likelier to change than a new short one."""
+    """If long pages change and short ones do not, a new long page is more likely to change than a new short one."""
     words = np.repeat([2000.0, 20.0], 30)
     rng = rng_for(9, "young")
     model = Young()
@@ -202,7 +203,7 @@ def test_young_pages_are_judged_by_what_can_be_seen_of_them() -> None:
 
 
 def test_the_mixture_trusts_who_is_right_and_can_turn() -> None:
-    """In a section with bursts it trusts another part than pooled; weights are shares at all times."""
+    """In a section with bursts, it trusts another part than pooled; weights are always shares."""
     model = Mixture(parts=(Pooled(), TwoStage()))
     story = bursts(200)
     memory = taught(model, story)
@@ -214,7 +215,7 @@ def test_the_mixture_trusts_who_is_right_and_can_turn() -> None:
 
 
 def test_a_mixture_of_one_is_that_one() -> None:
-    """With a single part nothing is added and nothing is lost."""
+    """With a single part, the mixture equals it."""
     story = drawn_looks(np.array([0.1, 0.4]), np.full(10, 3.0), 4)
     alone, mixed = Ageing(), Mixture(parts=(Ageing(),))
     at_s = later(story[-1], 6.0)

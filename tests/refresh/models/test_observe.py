@@ -1,4 +1,4 @@
-"""One-day and n-day rules as policies: exact due times, an order by price, a bound, and what they learn."""
+"""One-day and n-day rules as policies: exact due times, ordered by price, bounded, and learning."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ numbers = st.integers(0, 19)
 def looks(
     count: int, *, at_d: float, changed: Bools | Floats | None = None, first: bool = False, cost: float = 1.0
 ) -> KnownPages:
-    """Fetches of pages 0, 1 … at one time."""
+    """Return fetches of pages 0, 1 … at one time."""
     return KnownPages(
         np.arange(count),
         np.full(count, at_d * DAY_S),
@@ -39,7 +39,7 @@ def looks(
 
 @cache
 def watched(number: int, days: int = 30) -> tuple[Memory, KnownPages]:
-    """Pages fetched daily, each with its own probability of change; and the latest fetches."""
+    """Return pages fetched daily, each with its own probability of change, and the latest fetches."""
     rng = rng_for(number, "test/watched")
     chance = rng.random(12) ** 3
     batch = looks(12, at_d=0, first=True)
@@ -64,7 +64,7 @@ def test_they_are_due_policies() -> None:
 
 @given(numbers, st.floats(0.01, 0.9))
 def test_c1_is_due_when_the_chance_reaches_the_price(number: int, price: float) -> None:
-    """To the moment, but for a thousandth of the wait that is drawn by lot; and never after the bound."""
+    """The time is exact, except for a random thousandth of the wait, and never after the bound."""
     memory, batch = watched(number)
     exact = GreedyC1()._wait_d(memory, batch, price)
     chance = 1 - get_life_curves(memory, batch).survival(exact)
@@ -76,7 +76,7 @@ def test_c1_is_due_when_the_chance_reaches_the_price(number: int, price: float) 
 
 @given(numbers, st.floats(0.1, 50.0))
 def test_c2_is_due_when_the_days_out_of_date_reach_the_price(number: int, price: float) -> None:
-    """Z has no end, so at any price there is a day, if not before the bound."""
+    """Z is unbounded, so there is a due day at any price, if not before the bound."""
     memory, batch = watched(number)
     exact = GreedyC2()._wait_d(memory, batch, price)
     late_d = get_life_curves(memory, batch).expected_staleness(exact)
@@ -100,7 +100,7 @@ def test_a_higher_price_is_never_sooner(rule: Rule, number: int, prices: list[fl
 @settings(max_examples=25)
 @given(number=numbers, price=st.floats(0, 1e6), cost=st.floats(0.01, 1e6))
 def test_nobody_waits_longer_than_the_bound(rule: Rule, number: int, price: float, cost: float) -> None:
-    """However dear a page is, and however seldom it changes."""
+    """This is true however expensive a page is, and however rarely it changes."""
     memory, _ = watched(number, days=3)
     wait = wait_d(rule, memory, looks(12, at_d=3, cost=cost), price)
     assert (wait >= 0).all()
@@ -109,7 +109,7 @@ def test_nobody_waits_longer_than_the_bound(rule: Rule, number: int, price: floa
 
 @given(numbers, st.floats(0.02, 0.9))
 def test_one_day_ahead_is_the_one_day_rule(number: int, price: float) -> None:
-    """A plan of one day looks where the chance is above the price."""
+    """A plan of one day polls if the probability is above the price."""
     memory, batch = watched(number)
     assert wait_d(NDay(days=1), memory, batch, price) == pytest.approx(
         wait_d(GreedyC1(), memory, batch, price), abs=0.01
@@ -126,7 +126,7 @@ def test_planning_ahead_turns_from_fast_pages_to_slow_ones() -> None:
 
 
 def test_changes_that_come_soon_after_changes_are_learned() -> None:
-    """Pages that change at age 0 to 1 only have a high rate there, and a low one later."""
+    """Pages that only change at age 0 to 1 have a high rate there, and a low one later."""
     rng = rng_for(1, "test/bursts")
     batch = looks(400, at_d=0, first=True)
     memory = learn(empty_memory(), batch)
@@ -141,7 +141,7 @@ def test_changes_that_come_soon_after_changes_are_learned() -> None:
 
 
 def test_a_section_and_a_page_have_rates_of_their_own() -> None:
-    """Two sections, one busy, and one page that is busier than its section."""
+    """There are two sections, a busy and a quiet one, and a page that is busier than its section."""
     batch = looks(20, at_d=0, first=True)
     section = np.repeat([1, 2], 10)
     memory = empty_memory()
@@ -158,7 +158,7 @@ def test_a_section_and_a_page_have_rates_of_their_own() -> None:
 
 
 def test_what_tells_nothing_is_not_counted() -> None:
-    """First fetches, and pages that are found gone, say nothing of changes."""
+    """First fetches, and pages that are found gone, give no information about changes."""
     memory = learn(empty_memory(), looks(3, at_d=0, changed=np.ones(3), first=True))
     assert memory.groups.sum() == 0
     gone = KnownPages(
@@ -168,7 +168,7 @@ def test_what_tells_nothing_is_not_counted() -> None:
 
 
 def test_no_rate_is_below_the_floor() -> None:
-    """After years without a change there is still a chance, or a page would be forgotten."""
+    """Even after years without a change, there is a small probability, or a page would be forgotten."""
     memory = learn(empty_memory(), looks(5, at_d=0, first=True))
     for year in range(1, 30):
         memory = learn(memory, looks(5, at_d=365.0 * year))
@@ -176,7 +176,7 @@ def test_no_rate_is_below_the_floor() -> None:
 
 
 def test_the_servers_word_on_the_last_change_counts() -> None:
-    """Where it is given, it is the age; a time to come is no word."""
+    """If the server states a time, it is used as the age, unless it is in the future."""
     batch = KnownPages(
         np.arange(2), np.full(2, 10 * DAY_S), np.zeros(2, bool), np.ones(2, bool), np.array([4 * DAY_S, 99 * DAY_S])
     )

@@ -1,4 +1,4 @@
-"""Own pace, age and waves: what a change teaches about the page, about pages of its age, and about its neighbors."""
+"""Pace, age and waves: what a change shows about the page, pages of its age, and its neighbors."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ SECTION = np.repeat([2, 3], PAGES // 2)
 
 
 def told(pages: list[int], last_d: float, before_d: Floats | None, *, changed: bool | list[bool]) -> KnownPages:
-    """A batch about some pages, in days."""
+    """Return a batch about some pages, in days."""
     count, rows = len(pages), np.array(pages)
     return KnownPages(
         rows,
@@ -44,7 +44,7 @@ def chances(memory: Memory, pages: list[int], last_d: float, at_d: float) -> Flo
 
 
 def test_a_change_that_nobody_expected_makes_neighbours_suspect() -> None:
-    """After pages of a section change together, the rest is likelier to have changed, and more so than elsewhere."""
+    """After pages of a section changed together, the rest is more likely to have changed than pages elsewhere."""
     before = begun()
     after = Waves().learn(before, told([0, 1, 2], 210.0, np.full(3, 200.0), changed=True))
     near, far = ([10], [30])
@@ -53,14 +53,14 @@ def test_a_change_that_nobody_expected_makes_neighbours_suspect() -> None:
 
 
 def test_who_was_fetched_after_a_wave_is_not_suspect() -> None:
-    """A wave speaks of copies from before it; a copy of later is as good as ever."""
+    """A wave affects copies from before it; later copies are as good as ever."""
     model = Waves()
     memory = model.learn(begun(), told([0, 1, 2, 3], 210.0, np.full(4, 200.0), changed=True))
     assert chances(memory, [10], 200.0, 211.0) > 2 * chances(memory, [10], 210.0, 211.0)
 
 
 def test_fetches_that_find_nothing_end_a_suspicion() -> None:
-    """Neighbours that were spared speak for the rest."""
+    """Unchanged neighbors are evidence for the rest."""
     model = Waves()
     suspect = model.learn(begun(), told([0, 1, 2], 210.0, np.full(3, 200.0), changed=True))
     cleared = model.learn(suspect, told([4, 5, 6, 7, 8], 211.0, np.full(5, 200.0), changed=False))
@@ -68,7 +68,7 @@ def test_fetches_that_find_nothing_end_a_suspicion() -> None:
 
 
 def test_pages_that_rested_go_on_resting() -> None:
-    """Where changes follow on changes, the factor of age falls: the same page is less suspect the longer it rests."""
+    """If changes follow changes, the age factor decreases: the longer a page is quiet, the less it is suspected."""
     model, rng = Waves(), rng_for(1, "tests/waves")
     memory = Memory.empty(model.page_width, model.group_width)
     every, at_d = list(range(PAGES)), 0.0
@@ -87,7 +87,7 @@ def test_pages_that_rested_go_on_resting() -> None:
 
 
 def test_a_page_that_is_gone_teaches_nothing() -> None:
-    """Neither pace nor waves follow from a death."""
+    """A death affects neither pace nor waves."""
     memory, model = begun(), Waves()
     dead = told([0], 210.0, np.full(1, 200.0), changed=True)
     after = model.learn(memory, replace(dead, gone=np.array([True])))

@@ -1,4 +1,4 @@
-"""Opening waves for a whole batch gives what one page after another gives, bit by bit."""
+"""Opening waves for a whole batch gives the same as one page after another, bit for bit."""
 
 import numpy as np
 from hypothesis import given
@@ -25,7 +25,7 @@ def open_one_by_one(model: Waves, after: Memory, batch: KnownPages, rows: Ints, 
 
 @given(seed=st.integers(0, 2**32), pages=st.integers(0, 40), groups=st.integers(1, 6), batches=st.integers(1, 6))
 def test_a_batch_opens_the_waves_of_its_pages_in_turn(seed: int, pages: int, groups: int, batches: int) -> None:
-    """Whatever the order and the times of fetches, and however many pages of a group changed."""
+    """This is true for any order and times of fetches, and for any number of changed pages in a group."""
     rng, model = rng_for(seed, "waves"), Waves()
     start = np.zeros((groups, model.group_width))
     start[0, LIKE:] = 0.02, 1.0, 0.01, 2.0

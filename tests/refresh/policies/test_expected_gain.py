@@ -1,4 +1,4 @@
-"""Expected gain: sooner where it pays, never twice as dear for nothing, and no one is starved."""
+"""Expected gain: sooner if it pays off, later if it costs more, and no page starves."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ POLICY = ExpectedGain()
 def batch(
     last_d: float, before_d: float | None, changed: list[bool], gain: list[float] | None = None, cost: float = 1.0
 ) -> KnownPages:
-    """The same pages, all fetched on one day."""
+    """Return the same pages, all fetched on one day."""
     count = len(changed)
     return KnownPages(
         np.arange(count),
@@ -32,7 +32,7 @@ def batch(
 
 
 def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple[Memory, KnownPages]:
-    """Pages that were fetched every ten days and found as the rows of a pattern say."""
+    """Return pages that were fetched every ten days, with outcomes by the rows of a pattern."""
     state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(pattern[0])), 10 * DAY_S)
     seen = batch(10.0, None, pattern[0])
     for turn, row in enumerate(pattern, start=2):
@@ -42,13 +42,13 @@ def learned(pattern: list[list[bool]], gain: list[float] | None = None) -> tuple
 
 
 def due_d(state: Memory, seen: KnownPages, price: float) -> Floats:
-    """When pages are due, in days."""
+    """Return when pages are due, in days."""
     now = float(seen.last_fetch_s[0])
     return POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain")) / DAY_S
 
 
 def test_what_a_change_brings_makes_it_due_sooner() -> None:
-    """Of two pages that change alike, the one whose changes bring more is fetched sooner."""
+    """Of two pages that change equally often, the one whose changes gain more is fetched sooner."""
     state, seen = learned([[True, True], [False, False]] * 3, gain=[5.0, 0.1])
     rich, poor = due_d(state, seen, 2.0)
     assert rich < poor
@@ -79,7 +79,7 @@ def test_a_higher_price_never_makes_a_page_due_sooner(price: float, factor: floa
 
 @given(st.floats(1e-2, 10.0))
 def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
-    """At the time that it gave as due, it is due."""
+    """At its due time, it is due."""
     state, seen = learned([[True, False, False], [False, True, False]])
     now = float(due_d(state, seen, price).max()) * DAY_S
     again = POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain"))
@@ -87,7 +87,7 @@ def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
 
 
 def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
-    """Where pages of a section are gone, the others are worth more but do not change more; the cause is named."""
+    """If pages of a section are gone, the others are worth more, but do not change more; the cause is given."""
     policy, day_s = POLICY, DAY_S
     pages, no = 20, np.zeros(20, bool)
     groups = {"section": np.repeat([2, 3], 10), "site": np.ones(20, np.int64)}
@@ -111,7 +111,7 @@ def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
 
 
 def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, KnownPages]:
-    """Pages that are fetched every ten days, some announced as changed on the day before."""
+    """Return pages that are fetched every ten days, some of them announced as changed on the day before."""
     state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(told)), 10 * DAY_S)
     seen = batch(10.0, None, changed)
     for turn in range(2, rounds + 2):
@@ -123,9 +123,9 @@ def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[M
 
 
 def waits_d(state: Memory, seen: KnownPages, *, heard: bool, read_d: float = 2.0) -> float:
-    """How long the last of the pages waits from two days after its fetch, with or without an announcement.
+    """Return how long the last page waits from two days after its fetch, with or without an announcement.
 
-    The sitemap was last read this many days after the fetch.
+    The sitemap was last fetched this many days after the page.
     """
     now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
     heard_s = seen.last_fetch_s + read_d * DAY_S
@@ -135,13 +135,13 @@ def waits_d(state: Memory, seen: KnownPages, *, heard: bool, read_d: float = 2.0
 
 
 def test_a_site_that_announces_its_changes_is_believed() -> None:
-    """Where announcements came before changes and only then, one brings the next fetch of a page forward."""
+    """If announcements came before changes and only then, an announcement makes the page due sooner."""
     state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
     assert waits_d(state, seen, heard=True) < waits_d(state, seen, heard=False) / 2
 
 
 def test_a_site_that_cries_wolf_is_not() -> None:
-    """One more announcement shortens the wait by a smaller part where they came for nothing."""
+    """After false announcements, another one shortens the wait less."""
     wolf, _ = announced(told=[True] * 4, changed=[False] * 4)
     honest, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
     parts = [waits_d(state, seen, heard=True) / waits_d(state, seen, heard=False) for state in (wolf, honest)]
@@ -149,7 +149,10 @@ def test_a_site_that_cries_wolf_is_not() -> None:
 
 
 def test_where_nobody_announces_anything_silence_says_nothing() -> None:
-    """A page of a silent site waits as long as its looks alone say; where changes are announced, silence reassures."""
+    """A page of a silent site waits as long as without announcements.
+
+    If changes are announced, silence is reassuring.
+    """
     changed = [True, True, False, False]
     silent, seen = announced(told=[False] * 4, changed=changed)
     telling, _ = announced(told=changed, changed=changed)
@@ -157,14 +160,14 @@ def test_where_nobody_announces_anything_silence_says_nothing() -> None:
 
 
 def test_silence_counts_up_to_the_last_read_of_the_sitemap() -> None:
-    """Where changes are announced, a page waits shorter the longer ago its sitemap was read."""
+    """If changes are announced, a page waits less the longer ago its sitemap was fetched."""
     state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
     waits = [waits_d(state, seen, heard=False, read_d=read_d) for read_d in (0.0, 1.0, 2.0)]
     assert waits[0] < waits[1] < waits[2]
 
 
 def test_a_site_that_fell_silent_is_trusted_less_and_less() -> None:
-    """After many times the usual gap between its announcements, silence says almost nothing of a page."""
+    """After many times the usual gap between its announcements, silence has almost no weight."""
     state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
 
     def staleness(wait_d: float, *, is_read: bool) -> float:
@@ -198,7 +201,7 @@ STORIES = st.lists(st.tuples(st.booleans(), st.booleans(), st.floats(0.05, 30.0)
 def test_no_fetch_is_worth_more_than_mu_over_h(
     *, story: list[tuple[bool, bool, float]], wait_d: float, heard: bool, read: float
 ) -> None:
-    """Whatever was found, announced and kept silent, worth times cost stays within weight over hazard."""
+    """Whatever was found and announced or not, worth times cost is at most weight over hazard."""
     state, day = POLICY.observe(POLICY.start(None), batch(1.0, None, [False]), DAY_S), 1.0
     for changed, told, gap_d in story:
         seen = replace(
@@ -217,7 +220,10 @@ def test_no_fetch_is_worth_more_than_mu_over_h(
 
 
 def test_causes_are_named() -> None:
-    """An explanation says what moved a belief: an announcement, or the silence of a site that announces its changes."""
+    """An explanation gives the cause of an estimate.
+
+    An announcement, or the lack of one from a site that announces changes.
+    """
     state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
     now = float(seen.last_fetch_s[0]) + 5 * DAY_S
     quiet = replace(seen, signal_s=np.full(4, np.nan), heard_s=np.full(4, now))

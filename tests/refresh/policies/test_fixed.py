@@ -14,7 +14,7 @@ times_s = st.lists(st.floats(0, 4e9), max_size=10)
 
 
 def sources(fetched_s: list[float], *, changed: bool = False) -> KnownPages:
-    """Sources with these last fetches."""
+    """Return sources with these last fetches."""
     count = len(fetched_s)
     flags = np.full(count, changed)
     return KnownPages(np.arange(count), np.array(fetched_s, dtype=np.float64), flags, flags, np.full(count, np.nan))
@@ -36,7 +36,7 @@ def test_it_is_a_due_policy() -> None:
 def test_only_the_last_fetch_and_the_setting_count(
     fetched_s: list[float], interval_s: float, now_s: float, price: float, *, changed: bool
 ) -> None:
-    """Neither finding, nor time, nor price moves a due time."""
+    """Neither outcome, time nor price affects a due time."""
     policy = Fixed(interval_s=interval_s)
     batch = sources(fetched_s, changed=changed)
     state = policy.observe(policy.start(None), batch, now_s)
@@ -46,12 +46,12 @@ def test_only_the_last_fetch_and_the_setting_count(
 
 @pytest.mark.parametrize("interval_s", [0.0, -1.0, float("inf"), float("nan")])
 def test_an_interval_that_is_none_is_refused(interval_s: float) -> None:
-    """A source that is always or never due is an error of configuration."""
+    """A source that is always or never due is a configuration error."""
     with pytest.raises(ConfigError, match="fixed"):
         Fixed(interval_s=interval_s)
 
 
 def test_the_reason_names_the_interval() -> None:
-    """A person reads the interval in minutes."""
+    """The interval is given in minutes."""
     policy = Fixed(interval_s=90.0)
     assert "1.5 min" in policy.reason(policy.start(None), sources([0.0]), 0, 0.0)

@@ -1,4 +1,4 @@
-"""Nutch's adaptive schedule: the direction of the interval, its bounds, and the bug in Nutch itself."""
+"""Nutch's adaptive schedule: the direction of the interval, its bounds, and a bug in Nutch itself."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ visits = st.lists(
 
 
 def known(rows: list[tuple[float, bool, bool, float]], places: list[int] | None = None) -> KnownPages:
-    """A batch of rows of last fetch, changed, first fetch and modification time."""
+    """Return a batch of rows of last fetch, changed, first fetch and modification time."""
     fetched_s, changed, first, modified_s = zip(*rows, strict=True)
     return KnownPages(
         np.arange(len(rows)) if places is None else np.array(places),
@@ -46,12 +46,12 @@ def known(rows: list[tuple[float, bool, bool, float]], places: list[int] | None 
 
 
 def visit(*, at_s: float = 0.0, changed: bool = False, first: bool = False, modified_s: float = np.nan) -> KnownPages:
-    """One fetch of one page."""
+    """Return one fetch of one page."""
     return known([(at_s, changed, first, modified_s)])
 
 
 def due_s(policy: Nutch, state: Floats, batch: KnownPages) -> Floats:
-    """When each page is due."""
+    """Return when each page is due."""
     return policy.due(state, batch, 0.0, 0.0, rng_for(1, "test"))
 
 
@@ -62,14 +62,14 @@ def test_it_is_a_due_policy() -> None:
 
 
 def test_unchanged_grows_changed_shrinks() -> None:
-    """Four tenths more, two tenths less, as Nutch's documentation gives the rates."""
+    """The interval grows by 40% or shrinks by 20%, the rates in Nutch's documentation."""
     policy = Nutch()
     state = policy.observe(np.array([DAY_S, DAY_S]), known([(0, False, False, 0), (0, True, False, 0)]), 0.0)
     assert state / DAY_S == pytest.approx([1.4, 0.8])
 
 
 def test_a_first_fetch_starts_the_interval() -> None:
-    """With nothing to compare with, the first interval counts, whatever the row says and whatever was before."""
+    """With nothing to compare with, the first interval is used, whatever the row contains."""
     policy = Nutch(first_interval_s=7_200.0)
     for changed in (False, True):
         batch = visit(at_s=50.0, changed=changed, first=True)
@@ -81,7 +81,7 @@ def test_a_first_fetch_starts_the_interval() -> None:
 def test_no_due_time_leaves_the_bounds(
     policy: Nutch, rows: list[tuple[float, bool, bool, float]], kept: list[float]
 ) -> None:
-    """Never sooner than the shortest interval after the fetch (NUTCH-1564), never later than the longest."""
+    """It is never before the shortest interval after the fetch (NUTCH-1564), and never after the longest."""
     batch = known(rows)
     wait_s = due_s(policy, policy.observe(np.array(kept, dtype=np.float64), batch, 0.0), batch) - batch.last_fetch_s
     # Two doubles near 4e9 s lie less than a microsecond apart.
@@ -90,7 +90,7 @@ def test_no_due_time_leaves_the_bounds(
 
 
 def test_a_page_unmodified_for_long_is_not_fetched_at_once() -> None:
-    """The case of NUTCH-1564: at most a week between fetches, a month without change, and still a day to wait."""
+    """This is NUTCH-1564: at most a week between fetches, a month without changes, and still a day to wait."""
     policy = Nutch(min_interval_s=DAY_S, first_interval_s=2 * DAY_S, max_interval_s=7 * DAY_S, sync_delta=True)
     batch = visit(at_s=30 * DAY_S, modified_s=0.0)
     state = policy.observe(np.array([2 * DAY_S]), batch, 30 * DAY_S)
@@ -107,7 +107,7 @@ def test_sync_delta_leans_towards_the_change() -> None:
 
 
 def test_modification_times_count_only_with_sync_delta() -> None:
-    """By default what a server says of its last change moves nothing."""
+    """By default, the server's modification time has no effect."""
     policy = Nutch()
     silent, talking = visit(at_s=9 * DAY_S), visit(at_s=9 * DAY_S, modified_s=DAY_S)
     state = np.array([DAY_S])
@@ -118,7 +118,7 @@ def test_modification_times_count_only_with_sync_delta() -> None:
 
 @given(visits, st.permutations(range(8)))
 def test_pages_do_not_touch_each_other(rows: list[tuple[float, bool, bool, float]], places: list[int]) -> None:
-    """A batch changes its own pages only, in any order, and equals the pages fetched one by one."""
+    """A batch only affects its own pages, in any order, and equals the pages fetched one by one."""
     policy = Nutch()
     kept = np.linspace(DAY_S, 8 * DAY_S, 12)
     places = places[: len(rows)]
@@ -135,7 +135,7 @@ def test_pages_do_not_touch_each_other(rows: list[tuple[float, bool, bool, float
 def test_a_slice_of_the_state_is_as_good_as_all_of_it(
     rows: list[tuple[float, bool, bool, float]], places: list[int]
 ) -> None:
-    """The coordinator may pass only the elements of the batch, so that the cost depends only on the batch."""
+    """The coordinator may pass only the elements of the batch, so the cost only depends on the batch."""
     policy = Nutch()
     kept = np.linspace(DAY_S, 8 * DAY_S, 8)
     at = places[: len(rows)]
@@ -146,7 +146,7 @@ def test_a_slice_of_the_state_is_as_good_as_all_of_it(
 
 
 def test_a_page_that_the_state_does_not_know_gets_the_first_interval() -> None:
-    """The state grows to the highest place; places between stay without an interval."""
+    """The state grows to the highest index; pages in between stay without an interval."""
     policy = Nutch()
     batch = known([(0.0, False, False, 0.0)], [3])
     assert due_s(policy, policy.start(None), batch).tolist() == [policy.first_interval_s]
@@ -156,7 +156,7 @@ def test_a_page_that_the_state_does_not_know_gets_the_first_interval() -> None:
 
 
 def test_the_interval_settles_near_the_rhythm_of_a_page() -> None:
-    """A page that changes every ten days is fetched neither daily nor monthly, wherever the interval began."""
+    """A page that changes every ten days is fetched neither daily nor monthly, whatever the initial interval."""
     policy = Nutch()
     for start_s in (policy.min_interval_s, policy.max_interval_s):
         state, now_s, intervals_s = np.array([start_s]), 0.0, []
@@ -169,7 +169,7 @@ def test_the_interval_settles_near_the_rhythm_of_a_page() -> None:
 
 
 def test_a_page_twice_in_a_batch_is_a_bug() -> None:
-    """Two fetches of one page in a batch would lose one of them, so it raises."""
+    """One of two fetches of a page in a batch would be lost, so it raises an error."""
     with pytest.raises(AssertionError, match="twice"):
         Nutch().observe(np.zeros(0), known([(0, False, False, 0), (1, True, False, 0)], [2, 2]), 0.0)
 
@@ -187,13 +187,13 @@ def test_a_page_twice_in_a_batch_is_a_bug() -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(wrong: Callable[[], Nutch]) -> None:
-    """Rates and intervals that would never settle, or never move, are configuration errors."""
+    """Rates and intervals that would never settle, or never change, are configuration errors."""
     with pytest.raises(ConfigError, match="nutch"):
         wrong()
 
 
 def test_the_reason_says_what_was_found_and_how_long() -> None:
-    """A person reads the finding and the wait in hours."""
+    """It gives the outcome and the wait in hours."""
     policy = Nutch()
     batch = known([(0, False, False, 0), (0, True, False, 0), (0, False, True, 0)])
     state = np.array([7_200.0, 7_200.0, 0.0])

@@ -1,4 +1,4 @@
-"""The published refresh policies: what they learn, and that a due time is where a fetch is worth its price."""
+"""The published refresh policies: what they learn, and that a fetch is worth the price at its due time."""
 
 from typing import Any
 
@@ -48,14 +48,14 @@ def learned(policy: Any, *batches: KnownPages) -> Memory:
 
 
 def waits_d(policy: Any, memory: Memory, batch: KnownPages, price: float) -> Floats:
-    """Days from the last fetch until each page is due."""
+    """Return the days from the last fetch until each page is due."""
     due_s = policy.due(memory, batch, 0.0, price, rng_for(1, "tests/published"))
     waits: Floats = (due_s - batch.last_fetch_s) / DAY_S
     return waits
 
 
 def some_fetches(seed: int, count: int = 12) -> KnownPages:
-    """Fetches with every available column."""
+    """Return fetches with every available column."""
     rng = rng_for(seed, "tests/published/fetches")
     changed = rng.random(count) < 0.5
     return looks(
@@ -71,7 +71,7 @@ def some_fetches(seed: int, count: int = 12) -> KnownPages:
 @each
 @given(seed=st.integers(0, 2**32), prices=st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=6))
 def test_the_dearer_the_later(policy: Any, seed: int, prices: list[float]) -> None:
-    """A higher price makes no page due earlier, and none due before its last fetch."""
+    """A higher price makes no page due earlier, and none is due before its last fetch."""
     batch = some_fetches(seed)
     memory = learned(policy, batch)
     waits = np.stack([waits_d(policy, memory, batch, price) for price in sorted(prices)])
@@ -81,7 +81,7 @@ def test_the_dearer_the_later(policy: Any, seed: int, prices: list[float]) -> No
 
 @each
 def test_a_price_moves_it_and_it_says_so(policy: Any) -> None:
-    """Policies that depend on the price declare it, and are rescheduled when it moves; others do not declare it."""
+    """Policies that depend on the price declare it, and are rescheduled when it changes; others do not declare it."""
     batch = some_fetches(3)
     memory = learned(policy, batch)
     assert policy.priced
@@ -91,7 +91,7 @@ def test_a_price_moves_it_and_it_says_so(policy: Any) -> None:
 
 @each
 def test_twice_the_cost_is_twice_the_price(policy: Any) -> None:
-    """Worth per cost counts: a page that costs two waits as long as one that costs one at twice the price."""
+    """A page that costs two waits as long as one that costs one at twice the price."""
     cheap = looks([4.0, 9.0], [True, False], gain=[0.5, 0.0], views=[0.5, 0.5])
     dear = looks([4.0, 9.0], [True, False], gain=[0.5, 0.0], views=[0.5, 0.5], cost=[2.0, 2.0])
     memory = learned(policy, cheap)
@@ -100,7 +100,7 @@ def test_twice_the_cost_is_twice_the_price(policy: Any) -> None:
 
 @each
 def test_first_fetches_and_deaths_teach_nothing(policy: Any) -> None:
-    """A first fetch has nothing to compare with; one that finds the page gone says nothing of its changes."""
+    """A first fetch has nothing to compare with; one that finds the page gone gives no information about changes."""
     gone = looks([5.0, 5.0], [True, True], gain=[1.0, 1.0], share=[1.0, 1.0], gone=[True, True])
     nothing = learned(policy)
     assert learned(policy, gone).groups.tolist() == nothing.groups.tolist()
@@ -118,7 +118,7 @@ def test_they_are_found_by_name() -> None:
     lots=st.integers(0, 2**32),
 )
 def test_lambdacrawl_learns_the_most_likely_rate(days: list[float], lots: int) -> None:
-    """Eight sums instead of all intervals: the rate is within a tenth of what all intervals would give."""
+    """With eight sums instead of all intervals, the rate is within 10% of what all intervals would give."""
     changed = rng_for(lots, "tests/lambda").random(len(days)) < 0.5
     memory = learned(LambdaCrawl(), *(looks([day], [bool(one)]) for day, one in zip(days, changed, strict=True)))
     gaps = np.array(days)
@@ -127,7 +127,7 @@ def test_lambdacrawl_learns_the_most_likely_rate(days: list[float], lots: int) -
 
 
 def most_likely(changed: Floats, unchanged: float) -> float:
-    """The root of sum a / (exp(D a) - 1) = unchanged on a fine grid, within their bounds."""
+    """Return the root of sum a / (exp(D a) - 1) = unchanged on a fine grid, within its bounds."""
     rates = np.geomspace(0.0005, 7.0, 20_000)
     left = (changed / np.expm1(np.minimum(rates[:, None] * changed, 500.0))).sum(axis=1)
     return float(rates[int(np.argmin(np.abs(np.log(left / unchanged))))])
@@ -144,14 +144,14 @@ def test_lambdacrawl_fetches_at_the_published_rate(seed: int, price: float) -> N
 
 
 def test_small_changes_do_not_make_a_copy_stale_for_sbr() -> None:
-    """Of two pages that changed alike often, the one with large changes is fetched sooner; unknown sizes count."""
+    """Of two pages that changed equally often, the one with large changes is fetched sooner; unknown sizes count."""
     batch = looks([5.0] * 3, [True] * 3, share=[0.05, 0.5, np.nan])
     small, large, unknown = waits_d(Sbr(), learned(Sbr(), batch), batch, 0.5)
     assert small > large == unknown
 
 
 def test_ebr_asks_how_often_a_page_is_shown_and_counts_from_the_threshold_on() -> None:
-    """A page shown twice as often waits less, one never shown waits forever; a change of just tau is large."""
+    """A page shown twice as often waits less, one never shown waits forever; a change of exactly tau is large."""
     batch = looks([5.0] * 4, [True] * 4, share=[0.3, 0.3, 0.3, 0.29], views=[0.2, 0.1, 0.0, 0.1])
     often, rarely, never, small = waits_d(Ebr(tau=0.3), learned(Ebr(tau=0.3), batch), batch, 0.1)
     assert often < rarely < small
@@ -167,7 +167,7 @@ def test_user_centric_means_gains_by_day_and_never_gives_a_page_up() -> None:
 
 
 def test_user_centric_looks_at_everything_until_a_gain_is_known() -> None:
-    """Without any known gain every page is due at once, whatever the price."""
+    """Without any known gain, every page is due immediately, whatever the price."""
     batch = looks([5.0, 6.0], [True, False])
     assert waits_d(UserCentric(), learned(UserCentric(), batch), batch, 1e9).tolist() == [0.0, 0.0]
 
@@ -180,7 +180,10 @@ def test_a_threshold_is_a_part(kind: type[Sbr] | type[Ebr]) -> None:
 
 
 def test_stormcrawler_comes_down_half_the_way_and_goes_up_to_two_weeks() -> None:
-    """One day: changed, half the way to an hour; never changed, half as long again until the longest."""
+    """From one day: a change halves the difference to an hour.
+
+    No change makes the interval 1.5 times as long, up to the longest.
+    """
     policy, batch = StormCrawler(), looks([1.0, 1.0], [True, False])
     intervals_s = np.full(2, DAY_S)
     assert policy.observe(intervals_s, batch, 0.0).tolist() == [(DAY_S + HOUR_S) / 2, 1.5 * DAY_S]

@@ -27,7 +27,7 @@ def ads(rows: int, **columns: Any) -> AdCandidates:
 
 
 def drawn_ads(rng: np.random.Generator, rows: int) -> AdCandidates:
-    """Any ads with any counts that can be."""
+    """Draw any ads with any valid counts."""
     shown = rng.integers(0, 200, rows).astype(np.float64)
     budget = np.where(rng.random(rows) < 0.5, rng.integers(2_000, 9_000, rows), np.inf)
     return ads(

@@ -1,4 +1,4 @@
-"""Money: append-only entries, budgets that hold at every moment, clicks that are not charged."""
+"""Money: append-only entries, budgets that are never exceeded, and clicks that are not charged."""
 
 from datetime import date
 from decimal import Decimal
@@ -32,12 +32,12 @@ CENTS = st.decimals("0.00", "5.00", places=2)
 
 
 def shown(price: str = "0.40") -> AdImpression:
-    """An impression."""
+    """Return an impression."""
     return AdImpression("t", 100.0, DAY, "spring", 1, "red shoes", 0, 1.0, 1.0, Decimal(price), "because")
 
 
 def offered(price: str = "0.40", rate: float = 0.05) -> ImpressionOffer:
-    """One that is wished for."""
+    """Return a requested impression."""
     return ImpressionOffer(shown(price), PayerBudget(Decimal("1.00")), 1.0, rate)
 
 
@@ -47,14 +47,14 @@ def line(budget: str, charged: str = "0.00", held: str = "0.00") -> BudgetLine:
 
 
 def test_what_is_held_is_what_is_expected() -> None:
-    """The price times the probability of a click; what does not count holds nothing."""
+    """The hold is the price times the probability of a click; impressions that don't count hold nothing."""
     assert compute_hold(offered("0.40", 0.05), [line("1.00")], counted=True) == Decimal("0.0200")
     assert compute_hold(offered("0.40", 0.05), [line("1.00")], counted=False) == ZERO
     assert compute_hold(offered("0.40", 7.0), [line("1.00")], counted=True) == Decimal("0.40")
 
 
 def test_holds_reach_as_far_as_the_least_of_the_budgets() -> None:
-    """A showing that is not expected to be paid is not made; one that does not count cannot be kept away by holds."""
+    """An impression that could not be paid is not shown; one that doesn't count is not affected by holds."""
     tight = [line("9.00"), line("1.00", "0.50", "0.49")]
     assert compute_hold(offered("0.40", 0.05), tight, counted=True) is None
     assert compute_hold(offered("0.40", 0.02), tight, counted=True) == Decimal("0.0080")
@@ -68,7 +68,7 @@ def test_holds_reach_as_far_as_the_least_of_the_budgets() -> None:
 def test_a_click_never_costs_more_than_is_left(
     price: Decimal, budget: Decimal, charged: Decimal, more: Decimal, other: Decimal
 ) -> None:
-    """Nor more than its price; where nothing is left it is free, with the reason."""
+    """It never costs more than its price, either; if nothing is left, it is free, with the reason."""
     lines = [BudgetLine(budget, charged, ZERO), BudgetLine(more, other, ZERO)]
     clicking = ClickContext(110.0, "ab", is_bot=False, on_target=True, budget=PayerBudget(budget))
     why_not, amount, _ = settle_click(shown(str(price)), clicking, (), lines, ClickRules())
@@ -88,7 +88,7 @@ def test_an_advertiser_has_a_budget_over_all_campaigns() -> None:
 
 
 def test_balances_follow_from_entries() -> None:
-    """A charge lets go what was held, which may be less or more than it; a refusal lets it go; a refund undoes it."""
+    """A charge releases the hold, which may be less or more than it; so does a refusal; a refund reverses a charge."""
 
     def entry(kind: EntryKind, token: str, amount: str) -> Entry:
         return Entry(kind, token, "spring", DAY, Decimal(amount), 1.0)
@@ -123,12 +123,12 @@ def test_balances_follow_from_entries() -> None:
     ],
 )
 def test_each_invalid_click_has_its_reason(click: Click, reason: ClickRejection | None) -> None:
-    """And a good one has none."""
+    """A valid click has none."""
     assert check_click(click) == reason
 
 
 def test_an_address_that_clicks_too_often_is_refunded() -> None:
-    """Its third click of a day shows that the first two were no customer's; clicks of others stay charged."""
+    """A third click in a day shows that the first two were not a customer's; clicks of others stay charged."""
     clicking = ClickContext(110.0, "ab", is_bot=False, on_target=True, budget=PayerBudget(Decimal(1000)))
     before = [PastClick("x", "cd", Decimal(1)), PastClick("a", "ab", Decimal(1))]
     assert settle_click(shown("1.00"), clicking, before, [line("1000.00")], ClickRules()) == (None, Decimal(1), ())
@@ -144,7 +144,7 @@ def test_an_address_that_clicks_too_often_is_refunded() -> None:
 def test_networks_take_a_click_or_a_fifth_of_a_budget_each(
     clicks: list[tuple[int, int, Decimal]], budget: Decimal
 ) -> None:
-    """However many addresses they have, and in whatever order these click."""
+    """This is true for any number of addresses, in any order."""
     before: dict[str, PastClick] = {}
     for number, (network, address, price) in enumerate(clicks):
         visitor = f"{network:0{NETWORK_DIGITS}}{address}"

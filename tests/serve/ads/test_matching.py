@@ -34,7 +34,7 @@ TARGETS = st.lists(
     ],
 )
 def test_the_three_ways(way: MatchType, query: str, *, taken: bool) -> None:
-    """Word for word, in order, or all of them."""
+    """Targets match word for word, in order, or by all words."""
     assert is_match(Target(1, way, "red shoes"), query) is taken
 
 
@@ -47,7 +47,7 @@ def test_a_negative_keeps_an_ad_away() -> None:
 
 @given(TARGETS, TEXTS)
 def test_the_index_finds_what_looking_at_all_finds(targets: list[Target], query: str) -> None:
-    """No more and no fewer ads, each by its closest target."""
+    """It finds exactly the same ads, each by its closest target."""
     found = Matcher(targets).find_targets(query)
     assert [one.ad for one in found] == sorted({one.ad for one in targets if is_match(one, query)})
     order = list(MatchType)
@@ -58,12 +58,12 @@ def test_the_index_finds_what_looking_at_all_finds(targets: list[Target], query:
 
 @given(st.text(max_size=300))
 def test_any_query_is_answered(query: str) -> None:
-    """Whatever people type."""
+    """No query causes an error."""
     Matcher([Target(0, MatchType.BROAD, "shoes"), Target(1, MatchType.PHRASE, "")]).find_targets(query)
 
 
 def test_what_is_shown_pays_the_second_price_by_the_score_that_ranked_it() -> None:
-    """The lecture's table once more: three slots, and the one that is not shown sets the last price."""
+    """The lecture's table again: three slots, and the ad that is not shown determines the last price."""
     options = ads(4, bid=[400, 300, 200, 100], shown=[100] * 4, clicked=[1, 3, 6, 8], asked=[100] * 4)
     shown = place_ads(Greedy(), (), options, 3, Decimal("0.05"), 0.0, rng_for(1, "p"))
     assert [(one.ad, one.slot, str(one.charge)) for one in shown] == [(2, 0, "1.51"), (1, 1, "2.68"), (3, 2, "0.51")]
@@ -71,14 +71,14 @@ def test_what_is_shown_pays_the_second_price_by_the_score_that_ranked_it() -> No
 
 
 def test_what_is_tried_out_pays_the_least() -> None:
-    """An infinite score outbids everyone, so no one sets its price."""
+    """An infinite score outbids everyone, so no one determines its price."""
     shown = place_ads(Bmix(), (), ads(2), 1, Decimal("0.05"), 0.0, rng_for(1, "p"))
     assert [str(one.charge) for one in shown] == ["0.05"]
 
 
 @given(st.integers(0, 5_000), st.integers(1, 4))
 def test_no_charge_exceeds_a_bid(seed: int, slots: int) -> None:
-    """Whatever is believed, explored or discounted."""
+    """This is true whatever is estimated, explored or discounted."""
     rng = rng_for(seed, "tests/placing")
     options = drawn_ads(rng, 8)
     state = BayesGreedy().observe(BayesGreedy().start(None), options, 0.0)

@@ -25,7 +25,7 @@ ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], b
 
 
 def test_all_the_named_policies_are_there() -> None:
-    """Each published name is found."""
+    """All published names are found."""
     printed = {"greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "bpol", "two-level", "linear"}
     assert printed | {"believed", "paced"} == set(POLICIES)
 
@@ -34,14 +34,14 @@ def test_all_the_named_policies_are_there() -> None:
 @settings(max_examples=8)  # ten policies, five checks each
 @given(seed=st.integers(0, 10_000), rows=st.sampled_from([0, 1, 2, 30]), k=st.integers(0, 4))
 def test_a_policy_owes_its_callers(name: str, seed: int, rows: int, k: int) -> None:
-    """Input unchanged, k distinct rows with propensities, deterministic, with states that persist."""
+    """Input is unchanged, there are k distinct rows with propensities, and it is deterministic and can be saved."""
     rng = rng_for(seed, "tests/sponsor")
     trial = Trial(POLICIES[name], "choose", drawn_ads(rng, 12), drawn_ads(rng, rows), k, seed)
     assert [wrong for check in CHECKS if (wrong := check(trial))] == []
 
 
 def test_the_printed_priorities() -> None:
-    """By hand: c = 3/20, n = 100, a quarter of the budget left."""
+    """Calculated by hand: c = 3/20, n = 100, a quarter of the budget left."""
     rate, logs = 3 / 20, math.log(100) / 20
     plain, tuned = math.sqrt(2 * logs), math.sqrt(logs * min(0.25, rate * (1 - rate) + math.sqrt(2 * logs)))
     spared = 1 - math.exp(-1 / 4)
@@ -59,7 +59,7 @@ def test_the_printed_priorities() -> None:
 
 @pytest.mark.parametrize("name", ["greedy", "msvv", "mix", "bmix", "bmix-e", "bmix-t", "bmix-et", "two-level"])
 def test_what_was_never_shown_comes_first_by_lot(name: str) -> None:
-    """Without a prior it counts as infinitely good; of two such ads either may be shown."""
+    """Without a prior, it counts as infinitely good; of two such ads, either may be shown."""
     options = ads(3, asked=[9] * 3, shown=[9, 0, 0], clicked=[9, 0, 0])
     drawn = [POLICIES[name].choose((), options, 1, 0.0, rng_for(seed, "lot")) for seed in range(20)]
     assert {int(picks.rows[0]) for picks in drawn} == {1, 2}
@@ -74,14 +74,14 @@ def test_a_prior_counts_as_clicks_and_showings() -> None:
 
 
 def test_who_has_no_budget_is_discounted_like_a_full_one() -> None:
-    """Else it would be preferred for setting no limit."""
+    """Otherwise, setting no limit would be an advantage."""
     two = ads(2, asked=[9] * 2, shown=[5, 5], clicked=[1, 1], remaining=[300, np.inf], budget=[300, np.inf])
     one, other = Msvv().score(NO_PRIORS, two)
     assert one == other
 
 
 def test_bpol_forgets_when_the_set_of_ads_changes() -> None:
-    """Counts from before are gone, so an ad that looked bad is tried again; with ``keeps`` they stay."""
+    """Earlier counts are gone, so an ad that looked bad is tried again; with ``keeps``, they stay."""
     options = ads(2, asked=[50] * 2, shown=[40, 10], clicked=[20, 0], asked_then=[50] * 2, shown_then=[40, 10])
     assert np.isinf(Bpol().choose((), options, 1, 0.0, rng_for(1, "b")).scores).all()
     kept = Bpol(keeps=True).choose((), options, 1, 0.0, rng_for(1, "b")).scores
@@ -89,7 +89,7 @@ def test_bpol_forgets_when_the_set_of_ads_changes() -> None:
 
 
 def test_two_levels_learn_from_the_cluster() -> None:
-    """An ad that was clicked as often as another is shown first where its cluster does better."""
+    """Of two ads with equal clicks, the one in the better cluster is shown first."""
     options = ads(
         4,
         cluster=[0, 0, 1, 1],
@@ -103,7 +103,7 @@ def test_two_levels_learn_from_the_cluster() -> None:
 
 
 def test_features_stand_for_ads_that_share_them() -> None:
-    """A new ad of a phrase and an advertiser who are clicked is worth more than one of those who are not."""
+    """A new ad is worth more if its phrase and advertiser get clicks."""
     seen = ads(
         6,
         phrase=[0, 0, 1, 1, 0, 1],
@@ -122,7 +122,7 @@ def test_features_stand_for_ads_that_share_them() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.integers(0, 8), st.integers(0, 99))
 def test_propensities_are_those_of_the_lot(scores: list[int], k: int, seed: int) -> None:
-    """The k highest, and those that tie for the last places share them."""
+    """The k highest are shown, and those tied for the last places share them."""
     picks = rank_top(np.array(scores, float), k, rng_for(seed, "ties"))
     k = min(k, len(scores))
     best = sorted(scores, reverse=True)[:k]
@@ -133,7 +133,7 @@ def test_propensities_are_those_of_the_lot(scores: list[int], k: int, seed: int)
 
 
 def test_ours_believes_a_stranger_by_its_phrase() -> None:
-    """A new ad of a phrase where people click is worth more than one of a phrase where they do not."""
+    """A new ad is worth more if people click on ads of its phrase."""
     seen = ads(4, phrase=[0, 0, 1, 1], shown=[500, 500, 500, 500], clicked=[60, 50, 3, 4])
     policy = BayesGreedy()
     state = policy.observe(policy.start(None), seen, 0.0)
@@ -148,14 +148,14 @@ def test_ours_believes_a_stranger_by_its_phrase() -> None:
 
 
 def test_ours_believes_counts_more_the_more_there_are() -> None:
-    """One click of two is believed less than a hundred of two hundred."""
+    """One click of two has less weight than a hundred of two hundred."""
     policy = BayesGreedy(exploration=0.0)
     few, many = (ads(1, shown=[times], clicked=[times / 2]) for times in (2, 200))
     assert policy.score(NO_PRIORS, few)[0] < policy.score(NO_PRIORS, many)[0] < 0.5 * 100
 
 
 def test_ours_says_why() -> None:
-    """The rate, how sure, the bid and the discount, in one line."""
+    """The line has the rate, its certainty, the bid and the discount."""
     said = BayesGreedy().reason(BayesGreedy().start(None), ONE, 0, 0.0)
     assert "believed to click" in said
     assert "bid 2.50" in said

@@ -9,26 +9,26 @@ WHOLE = dict.fromkeys(PLACES, 1.0)
 
 
 def test_the_loudest_place_comes_first() -> None:
-    """Places are named by what they added, those that added little not at all."""
+    """Places are named by their contribution; those that added little are left out."""
     said = explain_rank({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag", WHOLE)
     assert said == "High because its text and its title say “consumer lag”."
 
 
 def test_grammar_of_one_place() -> None:
-    """One thing says, several say."""
+    """The verb agrees with one place or several."""
     assert explain_rank({"title_exact": 1.0}, "kites", WHOLE) == "High because its title says “kites”."
     assert explain_rank({"headings_phrase": 1.0}, "kites", WHOLE) == "High because its headings say “kites”."
 
 
 def test_what_counts_besides() -> None:
-    """A home page, a fresh page and a page that resembles spam are mentioned."""
+    """A home page, a recent page and a page that resembles spam are mentioned."""
     said = explain_rank({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
     assert "home page" in said
     assert said.endswith("though it looks a little like spam.")
 
 
 def test_nothing_speaks_for_it() -> None:
-    """A page that nothing speaks for is explained too."""
+    """A page without contributions is explained, too."""
     assert explain_rank({}, "kites", WHOLE)
     assert explain_rank({"spam": -1.0}, "kites", WHOLE)
 
@@ -38,12 +38,12 @@ def test_nothing_speaks_for_it() -> None:
     st.text(),
 )
 def test_always_one_sentence(contributions: dict[str, float], words: str) -> None:
-    """Whatever counted, there is a sentence, and it ends."""
+    """Whatever counted, there is one complete sentence."""
     assert explain_rank(contributions, words, WHOLE).endswith(".")
 
 
 def test_only_what_has_all_words_is_said_to_say_them() -> None:
-    """A place with some of the words, or other forms of them, has words of the query and no more."""
+    """A place with only some of the words, or other forms, is described as having words of the query."""
     said = explain_rank({"title_exact": 1.0, "body_bm25": 1.0}, "lamp harbour", {"title": 0.5, "body": 1.0})
     assert said == "High because its text says “lamp harbour” and its title has words of it."
     assert (

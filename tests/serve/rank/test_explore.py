@@ -1,4 +1,4 @@
-"""Ranking policies: their contract, exact probabilities of lists, and what each one promotes."""
+"""Ranking policies: their contract, exact probabilities of lists, and what each of them promotes."""
 
 from collections import Counter
 from dataclasses import replace
@@ -31,7 +31,7 @@ CHECKS = (check_no_mutation, check_output_shape, check_deterministic, check_seri
 
 
 def some(rng: np.random.Generator, rows: int) -> Candidates:
-    """Results of any relevance, seen by any number of people."""
+    """Return results of any relevance, seen by any number of people."""
     aware = np.where(rng.random(rows) < 0.5, 0, rng.integers(0, 101, rows)).astype(np.float64)
     likes = np.floor(aware * rng.random(rows))
     return Candidates(rng.uniform(0.1, 1.0, rows), likes, aware, aware * 2, rng.uniform(0, 900, rows), CROWD)
@@ -40,7 +40,7 @@ def some(rng: np.random.Generator, rows: int) -> Candidates:
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("rows", [0, 1, 30])
 def test_every_policy_keeps_the_rules(name: str, rows: int) -> None:
-    """It leaves what it is handed, repeats itself, survives storage, and gives propensities and reasons."""
+    """It does not change its input, is repeatable, can be saved, and gives propensities and reasons."""
     rng = rng_for(rows, "test/promote")
     trial = Trial(find_policy(name), "choose", some(rng, 20), some(rng, rows), k=10)
     assert [said for said in (check(trial) for check in CHECKS) if said] == []
@@ -48,7 +48,7 @@ def test_every_policy_keeps_the_rules(name: str, rows: int) -> None:
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_with_equal_evidence_relevance_decides(name: str) -> None:
-    """Where all results fared alike, what answers the query better comes first."""
+    """If all results performed alike, the more relevant one comes first."""
     aware = np.full(4, 10.0)
     batch = Candidates(np.array([0.1, 1.0, 0.01, 0.5]), np.full(4, 5.0), aware, aware, aware, CROWD)
     policy = find_policy(name) if name not in {"uniform", "thompson", "damped-thompson"} else Selective()
@@ -76,7 +76,7 @@ MERGES = [
 
 @pytest.mark.parametrize("plan", MERGES)
 def test_propensities_of_a_merge_are_how_often_it_happens(plan: PoolMerge) -> None:
-    """The propensity of each pick is the frequency of that row there."""
+    """The propensity of each pick is the frequency of that row at its position."""
     seen = frequencies(plan, 5)
     rng = rng_for(4, "test/merge")
     for _ in range(30):
@@ -96,7 +96,7 @@ def test_propensities_of_a_merge_are_how_often_it_happens(plan: PoolMerge) -> No
     ],
 )
 def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: RandomizedList) -> None:
-    """Drawing single positions has the same probabilities as whole lists."""
+    """Drawing single positions has the same probabilities as drawing whole lists."""
     seen = frequencies(plan, 2)
     for place in range(2):
         rows = plan.draw_at_ranks(np.full(20_000, place + 1), rng_for(5, "test/standing"))
@@ -105,7 +105,7 @@ def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: RandomizedList) -> Non
 
 
 def test_uniform_promotion_is_the_merge_of_a_pool_of_its_own() -> None:
-    """A single position has the same distribution as in lists drawn from fresh pools."""
+    """A single position has the same distribution as in lists drawn from new pools."""
     plan = Uniform(2, 0.3).plan((), some(rng_for(1, "test/shaken"), 40), 0.0)
     rng = rng_for(6, "test/shaken")
     dealt = np.array([plan._draw_list(2, rng) for _ in range(1500)])
@@ -117,7 +117,7 @@ def test_uniform_promotion_is_the_merge_of_a_pool_of_its_own() -> None:
 
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(1, 15), st.floats(0.0, 1.0), st.integers(0, 99))
 def test_a_merge_has_everybody_once(ordered: int, pool: int, first: int, degree: float, seed: int) -> None:
-    """The whole list holds every row once, the first places and the order of the rest are kept."""
+    """The list has every row once, and the first places and the order of the rest are kept."""
     rows = np.arange(ordered + pool)
     picks = PoolMerge(rows[:ordered], rows[ordered:], first, degree).draw(ordered + pool, rng_for(seed, "test"))
     assert sorted(picks.rows.tolist()) == rows.tolist()
@@ -128,7 +128,7 @@ def test_a_merge_has_everybody_once(ordered: int, pool: int, first: int, degree:
 
 
 def test_selective_promotes_the_unseen_and_nobody_else() -> None:
-    """With r = 1 the unseen come first from place k on; the relaxed form takes those that few have seen, too."""
+    """With r = 1, unseen pages come first from place k on; the relaxed form includes rarely seen ones."""
     aware = np.array([50.0, 0.0, 40.0, 2.0])
     batch = Candidates(np.ones(4), np.array([20.0, 0.0, 10.0, 1.0]), aware, aware, aware, CROWD)
     rng = rng_for(1, "test")
@@ -137,7 +137,7 @@ def test_selective_promotes_the_unseen_and_nobody_else() -> None:
 
 
 def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
-    """Pages of two kinds are separated: one in ten pleases half of its viewers, the others no one."""
+    """Two kinds of pages are separated: one in ten pleases half of its viewers, the others please no one."""
     rng = rng_for(1, "test/law")
     aware = np.full(2_000, 30.0)
     likes = rng.binomial(30, np.where(np.arange(2_000) % 10 == 0, 0.5, 0.002)).astype(np.float64)
@@ -157,7 +157,7 @@ def veterans_and_newcomers() -> Candidates:
 
 
 def test_ours_gives_newcomers_a_chance_where_pages_live_long() -> None:
-    """Unseen pages are before known poor ones; if pages die at once there is nothing to learn for."""
+    """Unseen pages come before known poor ones; if pages die immediately, learning is useless."""
     policy, batch = Prospect(), veterans_and_newcomers()
     state = policy.observe(policy.start(None), batch, 0.0)
     first = policy.choose(state, batch, 12, 0.0, rng_for(1, "test")).rows
@@ -168,7 +168,7 @@ def test_ours_gives_newcomers_a_chance_where_pages_live_long() -> None:
 
 
 def test_ours_keeps_the_first_place_and_the_cap() -> None:
-    """No unproven result comes first where the operator says so, and no more than the cap are among the first ten."""
+    """If configured, no unproven result comes first, and at most the cap are among the first ten."""
     policy, batch = Prospect(first=2, most=2), veterans_and_newcomers()
     state = policy.observe(policy.start(None), batch, 0.0)
     for seed in range(20):
@@ -179,7 +179,7 @@ def test_ours_keeps_the_first_place_and_the_cap() -> None:
 
 
 def test_with_no_evidence_ours_is_the_order_by_relevance() -> None:
-    """Before anyone has seen anything, results are in order of relevance."""
+    """Before any views, results are in order of relevance."""
     batch = replace(unseen_candidates(5, CROWD), relevance=np.array([0.3, 0.9, 0.5, 0.1, 0.7]))
     policy = Prospect()
     assert policy.choose(policy.start(None), batch, 5, 0.0, rng_for(1, "test")).rows.tolist() == [1, 4, 2, 0, 3]

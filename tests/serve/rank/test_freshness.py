@@ -1,4 +1,4 @@
-"""Whether a query wants fresh pages follows from its words and from the dates of matches."""
+"""Whether a query needs fresh pages depends on its words and on the dates of matches."""
 
 from datetime import UTC, datetime
 
@@ -16,23 +16,23 @@ NO_DATES = np.array([])
 
 @pytest.mark.parametrize("query", ["kafka news", "latest kafka", "kafka 2026", "today"])
 def test_words_that_want_news(query: str) -> None:
-    """Some words want nothing but fresh pages, the present year among them."""
+    """Some words always ask for fresh pages, including the current year."""
     assert score_fresh_intent(query.split(), NO_DATES, NOW_S) == 1.0
 
 
 def test_words_that_hint_at_it() -> None:
-    """A release may be an old one, and last year may be meant as such: half a wish."""
+    """A release may be an old one, and last year may be meant: these count half."""
     assert 0 < score_fresh_intent(["kafka", "release"], NO_DATES, NOW_S) < 1
     assert 0 < score_fresh_intent(["kafka", "2025"], NO_DATES, NOW_S) < 1
 
 
 def test_other_words_do_not() -> None:
-    """Most queries do not care, nor do years long past."""
+    """Most queries do not need fresh pages, and neither do years long past."""
     assert score_fresh_intent(["consumer", "lag", "2019"], NO_DATES, NOW_S) == 0.0
 
 
 def test_dates_bunched_of_late() -> None:
-    """Where nearly all that matches is of the last weeks, something is happening; evenly spread dates say nothing."""
+    """If nearly all matches are from recent weeks, something is happening; evenly spread dates mean nothing."""
     lately = NOW_S - DAY_S * np.arange(20, dtype=np.float64)
     evenly = NOW_S - 50 * DAY_S * np.arange(20, dtype=np.float64)
     assert score_fresh_intent(["flood"], lately, NOW_S) > 0.9
@@ -41,7 +41,7 @@ def test_dates_bunched_of_late() -> None:
 
 
 def test_unknown_dates_say_nothing() -> None:
-    """Pages without a date, or with one to come, neither want nor are fresh."""
+    """Pages without a date, or with a future one, neither count nor are fresh."""
     unknown = np.full(30, np.nan)
     assert score_fresh_intent(["flood"], unknown, NOW_S) == 0.0
     assert not score_freshness(unknown, NOW_S).any()
@@ -58,7 +58,7 @@ def test_freshness_fades() -> None:
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True)), st.floats(-1e12, 1e12))
 def test_any_dates(dates: list[float], now_s: float) -> None:
-    """Whatever pages claim, both lie between 0 and 1."""
+    """For any dates, both values are between 0 and 1."""
     assert 0 <= score_fresh_intent(["x"], np.array(dates), now_s) <= 1
     fresh = score_freshness(np.array(dates), now_s)
     assert ((fresh >= 0) & (fresh <= 1)).all()

@@ -17,7 +17,7 @@ SHAPE = (MAX_AWARE + 1, MAX_LIKES + 1)
 def reputation(
     known: dict[int, tuple[float, float]], *, teaching: float = 0.0, views: float = 100.0, general: float = 0.1
 ) -> Reputation:
-    """Return pages with likes and examinations, and the gain of a view of a page without any."""
+    """Return pages with likes and examinations, and the gain of a view of an unseen page."""
     ids = np.array(sorted(known), np.int64)
     likes, looks = (np.array([known[id_][part] for id_ in ids.tolist()]) for part in (0, 1))
     mean = (likes + 5 * general) / (looks + 5)
@@ -49,7 +49,7 @@ def ordered(
     seed: int = 1,
     promotion: str = DEFAULT_PROMOTION,
 ) -> ReorderedResults:
-    """The order of pages 1, 2, 3 … with these scores."""
+    """Return the order of pages 1, 2, 3 … with these scores."""
     ids = np.arange(1, len(scores) + 1)
     by_score = np.argsort(-np.array(scores), kind="stable")
     chances = TrialLimits(first, most, np.random.default_rng(seed), promotion)
@@ -58,21 +58,21 @@ def ordered(
 
 @given(st.lists(st.floats(-5, 30), min_size=1, max_size=60), st.integers(0, 10))
 def test_without_knowledge_the_order_is_that_of_relevance(scores: list[float], most: int) -> None:
-    """Equal scores stay as they were, too, and all is certain."""
+    """Equal scores keep their order, and everything is certain."""
     found = ordered(scores, reputation({}), most=most)
     assert found.rows.tolist() == np.argsort(-np.array(scores), kind="stable").tolist()
     assert (found.propensities == 1.0).all()
 
 
 def test_liked_pages_rise_and_disliked_ones_fall() -> None:
-    """Of pages that answer alike, the one that readers liked comes first and the one they left comes last."""
+    """Of equally relevant pages, the one that people liked comes first, and the one they left comes last."""
     found = ordered([5.0, 5.1, 5.2], reputation({1: (80.0, 100.0), 3: (0.0, 100.0)}))
     assert found.rows.tolist() == [0, 1, 2]
     assert found.points[0] > 0 > found.points[2]
 
 
 def test_quality_does_not_replace_relevance() -> None:
-    """However much it is liked, a page that answers far worse stays below."""
+    """However well liked it is, a page that is far less relevant stays below."""
     found = ordered([5.0, 5.0 + 2 * MAX_POINTS + 0.1], reputation({1: (1e4, 1e4), 2: (0.0, 1e4)}))
     assert found.rows.tolist() == [1, 0]
 
@@ -84,7 +84,7 @@ SCORES = [6.0] * 12 + [5.0] * 8
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("first", "most"), [(2, 2), (1, 1), (4, 3), (2, 0)])
 def test_the_unproven_keep_to_their_seats(seed: int, first: int, most: int) -> None:
-    """At most this many of the first ten, none before the first open position; and they do occur."""
+    """There are at most this many in the first ten, none before the first open position, and some do occur."""
     found = ordered(SCORES, reputation(KNOWN, teaching=1.0), first, most, seed)
     places = np.flatnonzero(found.is_unproven[:10]) + 1
     assert len(places) == most
@@ -93,7 +93,7 @@ def test_the_unproven_keep_to_their_seats(seed: int, first: int, most: int) -> N
 
 
 def test_lots_decide_among_equals_and_are_told() -> None:
-    """Eight unseen pages share two positions: each is at one of them with a probability of one in eight."""
+    """Eight unseen pages share two positions: each page is at each of them with a probability of one in eight."""
     found = [ordered(SCORES, reputation(KNOWN, teaching=1.0), seed=seed) for seed in range(60)]
     places = found[0].is_unproven[:10]
     assert found[0].propensities[:10][places].tolist() == [1 / 8, 1 / 8]
@@ -102,12 +102,12 @@ def test_lots_decide_among_equals_and_are_told() -> None:
 
 
 def test_where_nobody_looks_nothing_is_tried() -> None:
-    """Learning about a page for a query without searches is of no use."""
+    """Learning about a page is useless if no one searches the query."""
     assert not ordered(SCORES, reputation(KNOWN, teaching=1.0, views=0.0)).is_unproven.any()
 
 
 def test_pages_lean_on_what_is_nearest() -> None:
-    """Evidence for page and query goes before the page, and that before its site and the query."""
+    """Evidence for page and query comes first, then for the page, then for its site and the query."""
     known = reputation({1: (50.0, 100.0)})._replace(
         pair=np.array([pair_key(QUERY, 2)]),
         pair_mean=np.array([0.7]),
@@ -121,7 +121,7 @@ def test_pages_lean_on_what_is_nearest() -> None:
 
 
 def test_what_is_known_elsewhere_says_little_here() -> None:
-    """However often a page was looked at for other queries, for this one that is two looks and a half at most."""
+    """Views for other queries count for this one as at most two and a half views."""
     known = reputation({1: (0.0, 1000.0), 2: (30.0, 60.0)})._replace(
         pair=np.array([pair_key(QUERY, 2)]),
         pair_mean=np.array([0.5]),
@@ -136,7 +136,7 @@ def test_what_is_known_elsewhere_says_little_here() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_who_was_never_seen_is_tried_before_who_was(seed: int) -> None:
-    """Both are hardly known, but one more view of the one that was tried already teaches a tenth as much."""
+    """Both are hardly known, but another view of the one already tried teaches only a tenth as much."""
     known = reputation(dict.fromkeys(range(1, 13), (10.0, 100.0)) | {13: (0.0, 20.0)}, teaching=1.0)
     pairs = [*range(1, 13), 13]
     keys = np.array([pair_key(QUERY, id_) for id_ in pairs])
@@ -161,7 +161,7 @@ SIX = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]
 
 @pytest.mark.parametrize(("promotion", "pool"), [("selective", {3, 5}), ("relaxed-selective", {3, 4, 5})])
 def test_selective_promotion_draws_from_those_that_nobody_has_seen(promotion: str, pool: set[int]) -> None:
-    """Each of the pool is drawn as often as the written chance says, at the open places and nowhere else."""
+    """Each page of the pool is drawn with its documented probability, only at the open positions."""
     known, draws = reputation(SEEN), 400
     lists = [ordered(SIX, known, most=1, seed=seed, promotion=promotion) for seed in range(draws)]
     second = [int(found.rows[1]) for found in lists]
@@ -175,7 +175,7 @@ def test_selective_promotion_draws_from_those_that_nobody_has_seen(promotion: st
 
 
 def test_selective_promotion_keeps_to_the_limits() -> None:
-    """None if none is allowed, not before its first place, and nothing where everything was seen."""
+    """There is none if none is allowed, before its first position, or if everything was seen."""
     known = reputation(SEEN)
     assert not ordered(SIX, known, most=0, promotion="selective").is_unproven.any()
     assert ordered(SIX, known, first=3, promotion="selective").rows.tolist()[:2] == [0, 1]

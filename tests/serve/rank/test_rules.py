@@ -26,5 +26,5 @@ def test_hidden_goes_before_pinned() -> None:
 
 
 def test_rules_without_words_are_none() -> None:
-    """A rule for nothing, or a word that is its own synonym, does nothing."""
+    """A rule for nothing, or a word that is its own synonym, has no effect."""
     assert parse_rules([("--", "x"), ("same", "Same")], [("…", "http://x/")], []) == NO_RULES == SearchRules()

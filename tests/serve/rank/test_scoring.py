@@ -8,7 +8,7 @@ from vedette.serve.rank.weights import WEIGHTS
 
 
 def test_contributions_add_up() -> None:
-    """What each feature added makes the score, and a feature without a weight adds nothing."""
+    """The contributions of all features add up to the score; a feature without a weight adds nothing."""
     features = np.random.default_rng(1).random((5, 3))
     result = score_features(features, ("a", "b", "c"), {"a": 2.0, "c": -1.0})
     assert np.allclose(result.scores, 2 * features[:, 0] - features[:, 2])
@@ -17,10 +17,10 @@ def test_contributions_add_up() -> None:
 
 
 def test_every_weight_is_of_a_feature() -> None:
-    """A weight whose feature is misspelled would count for nothing, silently."""
+    """A weight for a misspelled feature would silently have no effect."""
     assert set(WEIGHTS) <= {feature.key for feature in ALL_FEATURES}
 
 
 def test_only_spam_speaks_against_a_page() -> None:
-    """No match of words ever moves a page down."""
+    """No match of words ever lowers a page."""
     assert {key for key, weight in WEIGHTS.items() if weight < 0} == {"spam"}

@@ -1,4 +1,4 @@
-"""Trial slots: they raise, no one loses by being a candidate, and the reported propensities are true."""
+"""Trial slots: they promote, candidates never lose by taking part, and reported propensities are true."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ WORTHS = st.lists(
 def test_a_seat_raises_and_costs_others_a_place_at_most(
     worths: list[tuple[int, int]], first: int, most: int, views: float, seed: int
 ) -> None:
-    """Each is there once; the tried are few, behind the first open place, and higher than they would be."""
+    """Each row occurs once; tried ones are after the first open position, and higher than otherwise."""
     own = np.array([float(each) for each, _ in worths])
     tried = np.where([more > 0 for _, more in worths], own + np.array([more for _, more in worths]), 0.0)
     plan = plan_trial_list(own, tried, np.full(len(own), 4.0), TrialSlots(first, most, views))
@@ -37,7 +37,7 @@ def test_a_seat_raises_and_costs_others_a_place_at_most(
 
 
 def test_chances_are_those_that_come_about() -> None:
-    """Two lots of equals, some of whom would be on the page by themselves: all places, over many lists."""
+    """With two groups of equals, some already on the page: all positions, over many lists."""
     own = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.5, 3.0, 2.5, 2.0, 1.5, 1.0])
     tried = np.array([0.0, 0.0, 0.0, 8.5, 0.0, 8.5, 8.5, 0.0, 6.5, 6.5, 0.0, 6.5])
     draws = 20_000
@@ -61,7 +61,7 @@ def test_chances_are_those_that_come_about() -> None:
 
 
 def test_who_has_no_seat_stays_where_it_stood() -> None:
-    """Many candidates, one seat: the others keep their order, also those who would be worth more if tried."""
+    """With many candidates and one slot, the others keep their order, even those worth more if tried."""
     own = np.arange(20.0, 0.0, -1.0)
     plan = plan_trial_list(own, np.where(own < 19, 100.0, 0.0), np.full(20, 99.0), TrialSlots(2, 1, 1.0))
     found = plan.draw(np.random.default_rng(4))
