@@ -1,7 +1,6 @@
-"""Cases from the description of the API, built when a test runs.
+"""Cases from the description of the API, created when a test runs.
 
-Schemathesis would build them during collection, in every test process; that takes a third of the time of collecting all
-tests.
+Schemathesis would create them during collection, in every test process, which takes a third of the collection time.
 """
 
 from collections.abc import Callable
@@ -29,7 +28,7 @@ def _load_description() -> BaseSchema:
 
 
 def try_cases(operation: str, check: Callable[[Case[Any]], object], max_examples: int) -> None:
-    """Call a function with cases of an operation such as ``GET /api/v1/search``: allowed ones and others."""
+    """Call a function with cases of an operation such as ``GET /api/v1/search``, valid and invalid ones."""
     method, path = operation.split()
     description = _load_description()
     phases = [Phase.explicit, Phase.generate]

@@ -1,4 +1,4 @@
-"""A cluster of real nodes over a served world, each with a folder of its own, as tests start, lose and cut them off."""
+"""A cluster of real nodes over a served world, each with its own folder, that tests start, kill and disconnect."""
 
 import json
 import os
@@ -34,7 +34,7 @@ PATIENT_TRIES = 20
 
 
 class Line:
-    """A node's connection to PostgreSQL, which a test can cut; data sent meanwhile arrives late."""
+    """A node's connection to PostgreSQL, which a test can cut; data sent in the meantime arrives late."""
 
     def __init__(self, port: int) -> None:
         self._target, self._is_open = ("127.0.0.1", port), threading.Event()
@@ -79,7 +79,7 @@ def cluster(
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster over a served world, its nodes as process trees with folders of their own."""
+    """A cluster over a served world, with nodes as process trees with their own folders."""
 
     run: Run
     dsn: str
@@ -87,7 +87,7 @@ class Cluster:
     nodes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def join(self, name: str, *more: str, dsn: str = "") -> None:
-        """Start a node, with a connection string of its own if its network can be cut."""
+        """Start a node, with its own connection string if its network can be cut."""
         dsn = dsn or self.dsn
         command = [sys.executable, "-m", "vedette", "cluster", "join", "--postgres", dsn, "--name", name, *more]
         command += ["--connect-to", f"@{self.run.folder / 'hosts.txt'}", "--allow-private", "--speed", str(SPEED)]
@@ -98,13 +98,13 @@ class Cluster:
             )
 
     def kill(self, name: str) -> None:
-        """Kill a node and its processes at once, as a power cut would."""
+        """Kill a node and its processes at once, as a power failure would."""
         node = self.nodes.pop(name)
         os.killpg(node.pid, signal.SIGKILL)
         node.wait()
 
     def lose(self, name: str) -> None:
-        """Kill a node, and delete its folder: the machine is gone with its disk."""
+        """Kill a node, and delete its folder, as if the machine were lost with its disk."""
         self.kill(name)
         shutil.rmtree(self.run.data / name)
 
@@ -124,7 +124,7 @@ class Cluster:
             return list_shards(connection)
 
     def owners(self) -> list[str]:
-        """The owner of every shard."""
+        """Return the owner of every shard."""
         return [shard.owner for shard in self.shards()]
 
     def count_nodes(self) -> int:
@@ -133,7 +133,7 @@ class Cluster:
             return len(list_nodes(connection))
 
     def folders(self) -> list[Path]:
-        """The data folders of all shards, as their owners have them, without what fenced ones left behind."""
+        """Return the data folders of all shards at their owners, without leftovers of earlier owners."""
         with connect(self.dsn) as connection:
             names = {name for (name,) in connection.execute("SELECT folder FROM vedette.shard")}
         found = []
@@ -174,7 +174,7 @@ class Cluster:
 def open_cluster(
     postgres: Postgres, folder: Path, hosts: int, shards: int, lease_s: float, storage: Storage | None = None
 ) -> Iterator[Cluster]:
-    """A cluster with the hosts of the ring as its sites; no node runs yet."""
+    """Create a cluster with the hosts of the ring as its sites; no node is running yet."""
     with open_run("ring_town", hosts, folder, speed=SPEED, delay_s=1.0, timeout_s=10.0, workers=1) as run:
         dsn = postgres.create_database()
         environment = {} if storage is None else storage.environment

@@ -111,7 +111,7 @@ class Fetches:
         self.writer.close()
 
     def know(self, *urls: str, at_s: float = NOW_S) -> None:
-        """Make URLs known and queue them."""
+        """Add URLs and queue them."""
         hosts = self.state.urls.intern_hosts([origin_of(url).host for url in urls])
         self.state.urls.add(LinkBatch(urls, hosts, [1] * len(urls), [2] * len(urls)), at_s)
 

@@ -1,13 +1,11 @@
-"""Our own programs, started by a fork of a process that has imported them: importing takes 0.7 s of CPU, a fork 0.02 s.
+"""Start our own programs by forking a process that has imported them: importing takes 0.7 s of CPU, a fork 0.02 s.
 
-``install`` has ``subprocess`` start every ``vedette…``, ``python -m vedette…`` and ``python -m tests…`` this way. Each
-is a process of its own all the same: a child of the test's process, with its own arguments, folder, environment,
-streams, session and signals. A command of any other shape gets a fresh interpreter, and so does every command of
-``make prove``.
-
-The new process must be a child of the test's process, not of the server. So the server forks twice and the process in
-between ends, which makes the kernel look for the nearest ancestor that takes in orphans: the test's process, which
-does so during the call.
+``install`` makes ``subprocess`` start every ``vedette…``, ``python -m vedette…`` and ``python -m tests…`` this way.
+Each is still a separate process: a child of the test's process, with its own arguments, folder, environment, streams,
+session and signals. Other commands get a fresh interpreter, and so does every command of ``make prove``. The new
+process must be a child of the test's process, not of the server. So the server forks twice, and the process in between
+ends. The kernel then looks for the nearest ancestor that adopts orphans: the test's process, which does so during the
+call.
 """
 
 import atexit
@@ -62,7 +60,7 @@ class Job(NamedTuple):
 
 
 class ForkServer:
-    """A process that has imported our modules and forks itself on request."""
+    """A process that has imported our modules and forks on request."""
 
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair()
@@ -94,7 +92,7 @@ class ForkServer:
 
 
 class ForkingPopen(subprocess.Popen[Any]):
-    """A ``Popen`` that has the fork server start what it can."""
+    """A ``Popen`` that uses the fork server where it can."""
 
     _server: "ForkServer | None" = None
 
@@ -115,7 +113,7 @@ class ForkingPopen(subprocess.Popen[Any]):
 
 
 def install() -> None:
-    """Have ``subprocess`` start our own programs by the fork server."""
+    """Make ``subprocess`` start our own programs with the fork server."""
     subprocess.Popen = ForkingPopen  # type: ignore[misc]  # for all who start programs, the package itself included
 
 
@@ -155,7 +153,7 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 
 def serve(line: socket.socket) -> Job:
-    """Fork for every request until the line is closed; return the job in each new process."""
+    """Fork for every request until the connection is closed; return the job in each new process."""
     while True:
         head, streams, _, _ = socket.recv_fds(line, _HEAD.size, 3)
         body = _receive(line, _HEAD.unpack(head)[0]) if head else b""
@@ -183,7 +181,7 @@ def serve(line: socket.socket) -> Job:
 
 
 def _become(job: Job, streams: Sequence[int]) -> None:
-    """Take on a job's session, folder, environment, arguments and streams."""
+    """Take over a job's session, folder, environment, arguments and streams."""
     if job.leads_session:
         os.setsid()
     for own, given in enumerate(streams):

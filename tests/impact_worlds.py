@@ -1,7 +1,7 @@
-"""A site in sections to prove that unseen URLs are ordered by searches: the words are in links to them.
+"""A site in sections, to show that unseen URLs are ordered by searches: the words are in links to them.
 
-Served by name, as ``start_server("tests.impact_worlds:sections", 20)``: the number says how many sections there are.
-All articles lie in one folder under numbers, so a URL says nothing; what its section's page calls an article does.
+Served by name, as ``start_server("tests.impact_worlds:sections", 20)``, where the number is the number of sections. All
+articles are in one folder and have numbers, so URLs are not informative, but the links on a section's page are.
 """
 
 from dataclasses import dataclass

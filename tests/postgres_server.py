@@ -1,4 +1,4 @@
-"""A real PostgreSQL on loopback for tests, from the programs that this machine has; tests say if it has none."""
+"""A real PostgreSQL on loopback for tests, if this machine has the programs; otherwise, tests say so."""
 
 import os
 import pwd
@@ -32,7 +32,7 @@ class Postgres:
     user: str | None
 
     def dsn(self, database: str = "postgres") -> str:
-        """The connection string of a database."""
+        """Return the connection string of a database."""
         return f"postgresql://tester@127.0.0.1:{self.port}/{database}"
 
     def create_database(self) -> str:
@@ -47,7 +47,7 @@ class Postgres:
         self._control("start", "-o", f"{OPTIONS} -p {self.port}", "-l", str(self.folder / "log"))
 
     def stop(self) -> None:
-        """Stop the server at once, as a crash would."""
+        """Stop the server immediately, as a crash would."""
         self._control("stop", "-m", "immediate")
 
     def _control(self, *more: str) -> None:
@@ -65,7 +65,10 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def run_postgres() -> Iterator[Postgres]:
-    """Run a new server; it refuses to run as root, so that root runs it as another user."""
+    """Run a new server.
+
+    It refuses to run as root, so root runs it as another user.
+    """
     programs, user = find_programs(), _find_user()
     assert programs is not None, MISSING
     folder = Path(tempfile.mkdtemp(prefix="vedette-postgres-"))

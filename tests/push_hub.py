@@ -1,6 +1,6 @@
 """A hub on loopback, following the WebSub recommendation: a real HTTP server that verifies, signs and distributes.
 
-It can also lie: a test sends whatever it likes to a callback through ``send`` and ``ask_back``.
+It can also misbehave: a test can send anything to a callback with ``send`` and ``ask_back``.
 """
 
 import hmac
@@ -29,10 +29,10 @@ class Reader(NamedTuple):
 
 @dataclass
 class Hub:
-    """Listens from its ``with`` on. ``status`` is how it takes requests, ``lease_s`` what it grants.
+    """A hub that listens during its ``with`` block.
 
-    With ``calls_port`` callbacks are called at that port of loopback, whatever their URLs say; no one is called before
-    it is set.
+    ``status`` is its reply to requests, and ``lease_s`` the lease it grants. With ``calls_port``, callbacks are called
+    at that port of loopback, whatever their URLs are; no one is called before it is set.
     """
 
     lease_s: int = 3_600
@@ -60,11 +60,11 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """Its URL."""
+        """Return its URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/hub"
 
     def publish(self, topic: str, body: bytes, method: str = "sha256") -> list[int]:
-        """News of a topic: sent to every subscriber, signed for each; returns their responses."""
+        """Send a topic's news to every subscriber, signed for each; return their responses."""
         told = [reader for reader in self.readers.values() if reader.topic == topic]
         return [self.send(reader, body, self.signature(reader, body, method)) for reader in told]
 
@@ -73,13 +73,13 @@ class Hub:
         return f"{method}={hmac.digest(reader.secret.encode(), body, method).hex()}"
 
     def send(self, reader: Reader, body: bytes, signature: str, link: str = "") -> int:
-        """A delivery, right or wrong; the status of the answer."""
+        """Send a delivery, valid or not; return the status of the response."""
         headers = {"Content-Type": "application/atom+xml", "X-Hub-Signature": signature}
         headers["Link"] = link or f'<{self.url}>; rel="hub", <{reader.topic}>; rel="self"'
         return self._called("POST", reader.callback, body, headers)[0]
 
     def ask_back(self, callback: str, **query: str) -> tuple[int, str]:
-        """A question about a subscription, right or wrong."""
+        """Send a verification of a subscription, valid or not."""
         told = urlencode({f"hub.{name}": value for name, value in query.items()})
         return self._called("GET", f"{callback}?{told}", b"", {})
 
@@ -91,7 +91,7 @@ class Hub:
         return self.status
 
     def _verify(self, form: dict[str, str]) -> None:
-        """It calls back, and trusts subscribers that repeat its challenge."""
+        """Call back, and accept subscribers that repeat the challenge."""
         callback, topic, mode = form["hub.callback"], form["hub.topic"], form["hub.mode"]
         challenge = f"challenge {len(self.forms)}"
         lease = {"lease_seconds": str(self.lease_s)} if mode == "subscribe" else {}
@@ -127,6 +127,6 @@ def _handler(asked: Callable[[bytes], int]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Write no log."""
+            """Do not log."""
 
     return Handler

@@ -29,7 +29,7 @@ class Storage:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables from which programs read endpoint and credentials."""
+        """Return the variables from which programs read endpoint and credentials."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "any",
@@ -39,7 +39,7 @@ class Storage:
 
 
 def find_weed() -> str | None:
-    """Find SeaweedFS's program beside this interpreter or on PATH."""
+    """Find SeaweedFS's program next to this interpreter or on PATH."""
     beside = Path(sys.executable).parent / "weed"
     return str(beside) if beside.exists() else shutil.which("weed")
 
@@ -80,7 +80,7 @@ def run_s3() -> Iterator[Storage]:
 
 
 def _hold_ports(stack: ExitStack) -> int:
-    """Find a port that is free, and so is the one 10000 above it, which the server uses for its own calls."""
+    """Find a free port for which the port 10000 above it is also free: the server uses that one for its own calls."""
     while True:
         sock = stack.enter_context(socket.socket())
         sock.bind(("127.0.0.1", 0))
@@ -91,7 +91,7 @@ def _hold_ports(stack: ExitStack) -> int:
 
 
 def _create_bucket(storage: Storage, server: subprocess.Popen[bytes], said: Path) -> None:
-    """Create the bucket, as soon as the server can; it answers before it can store anything."""
+    """Create the bucket as soon as possible; the server responds before it can store anything."""
     until_s = time.monotonic() + START_TIMEOUT_S
     for path, body in ((storage.bucket, b""), (f"{storage.bucket}/probe", b"x")):
         while True:

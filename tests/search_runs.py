@@ -1,6 +1,6 @@
-"""A small web whose pages a test changes, crawled and served by the real ``vedette up``; and clients of that server.
+"""A small web whose pages a test changes, crawled and served by the real ``vedette up``, and clients of that server.
 
-All hosts are on one port of loopback. Requests and their times are recorded by the servers.
+All hosts are on one port of loopback. The servers record requests and their times.
 """
 
 import http.client
@@ -99,7 +99,7 @@ def small_web(pages: Mapping[str, Leaf]) -> Iterator[SmallWeb]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
-            """Write no log: requests are recorded elsewhere."""
+            """Do not log: requests are recorded elsewhere."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -131,7 +131,7 @@ def page(title: str, text: str, links: Mapping[str, str] | None = None, head: st
 
 
 class Heard(NamedTuple):
-    """An answer of the server."""
+    """A response of the server."""
 
     status: int
     headers: dict[str, str]
@@ -145,7 +145,7 @@ class Heard(NamedTuple):
 
 @dataclass(slots=True)
 class Up:
-    """A running ``vedette up``, where it serves, and its data folder."""
+    """A running ``vedette up``, its address, and its data folder."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -217,9 +217,9 @@ def up(
     speed: float = 1.0,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Up]:
-    """Run ``vedette up`` over some sites of a small web (none: those that the folder has) until the block ends.
+    """Run ``vedette up`` over some sites of a small web, or those in the folder, until the block ends.
 
-    Home pages are polled every ten seconds of world time; ``speed`` of them pass in one of ours.
+    Home pages are polled every ten seconds of world time, which runs ``speed`` times as fast as real time.
     """
     (folder / "vedette.toml").write_text(SETTINGS.format(serve=serve))
     command = [sys.executable, "-m", "vedette", "up", *sites, "--connect-to", f"*:80=127.0.0.1:{web.port}"]

@@ -1,4 +1,4 @@
-"""The public Python API: cheap to import, and with the same effects as the command line."""
+"""The public Python API: fast to import, and with the same effects as the command line."""
 
 import ast
 import subprocess
@@ -23,21 +23,21 @@ def run_python(code: str, *arguments: str) -> str:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    """``import vedette`` costs almost nothing; its names are there all the same."""
+    """``import vedette`` is fast, and its names are still there."""
     code = "import sys, vedette; print(vedette.__version__, [name for name in sys.argv[1:] if name in sys.modules])"
     assert run_python(code, *HEAVY) == f"{vedette.__version__} []\n"
     assert set(vedette.__all__) <= set(dir(vedette))
 
 
 def test_every_public_name_is_there() -> None:
-    """Each name of ``__all__`` can be imported, and any other is an ordinary error."""
+    """Each name in ``__all__`` can be imported, and any other name is an ordinary error."""
     assert all(getattr(vedette, name) is not None for name in vedette.__all__)
     with pytest.raises(AttributeError, match="no attribute 'serach'"):
         vedette.serach  # type: ignore[attr-defined]  # noqa: B018 - that is the test
 
 
 def test_what_is_below_uses_the_package_for_its_version_alone() -> None:
-    """The import contract leaves out the package's own lazy import, so nothing below may reach the API through it."""
+    """The import contract ignores the package's own lazy import, so nothing below may reach the API through it."""
     source = Path(vedette.__file__).parent
     for path in source.rglob("*.py"):
         if path.relative_to(source).parts[0] in {"cli", "__init__.py"}:
@@ -51,7 +51,7 @@ def test_what_is_below_uses_the_package_for_its_version_alone() -> None:
 
 
 def test_sites_are_added_listed_and_removed(tmp_path: Path) -> None:
-    """Settings are those of ``vedette sites``, wrong ones are named, and nothing is created before it is needed."""
+    """Settings are those of ``vedette sites``, wrong ones are reported, and nothing is created before it is needed."""
     folder = vedette.open_folder(tmp_path / "data")
     assert folder.sites() == []
     assert not folder.path.exists()
@@ -77,13 +77,13 @@ def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
 
 
 def test_a_configuration_names_the_folder(tmp_path: Path) -> None:
-    """Without a path it is the one of the settings."""
+    """Without a path, the configured folder is used."""
     (tmp_path / "vedette.toml").write_text(f'[store]\ndata = "{tmp_path}/elsewhere"\n')
     assert vedette.open_folder(config=tmp_path / "vedette.toml").path == tmp_path / "elsewhere"
 
 
 def test_policies_are_found_by_name_stage_and_place() -> None:
-    """A name that several stages have wants a stage; one that no one has gets the nearest."""
+    """A name in several stages needs a stage; an unknown one gets a suggestion."""
     assert vedette.load_policy("vedette.refresh.policies.uniform:Uniform").name == "uniform"
     assert vedette.load_policy("random", "discover").name == "random"
     for wrong, said in (

@@ -1,4 +1,4 @@
-"""Hot modules may be compiled; nothing else about them differs, and an edit is never without effect in silence."""
+"""Hot modules may be compiled without any other difference, and an edit never silently has no effect."""
 
 import importlib
 import os
@@ -31,14 +31,14 @@ def write_stamp(folder: Path, monkeypatch: pytest.MonkeyPatch, python: str) -> P
 
 
 def test_the_form_is_that_of_the_imported_modules() -> None:
-    """All hot modules are compiled, or none is; what ``vedette --version`` prints is true."""
+    """Either all hot modules are compiled or none; the output of ``vedette --version`` is correct."""
     files = [str(importlib.import_module(f"vedette.{name}").__file__) for name in HOT]
     assert [file.endswith(".so") for file in files] == [compiled.is_compiled()] * len(files)
     assert compiled.find_edited() == []
 
 
 def test_an_edited_source_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The warning names the file and what to do; there is none before the edit."""
+    """The warning has the file and what to do; before the edit, there is none."""
     source = write_stamp(tmp_path, monkeypatch, str(sys.implementation.cache_tag))
     compiled.warn_if_edited()
     source.write_text("x = 2\n", encoding="utf-8")
@@ -47,14 +47,14 @@ def test_an_edited_source_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_modules_for_another_interpreter_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This interpreter imports the sources then, so edits have an effect."""
+    """In this case, the interpreter imports the sources, so edits have an effect."""
     write_stamp(tmp_path, monkeypatch, "cpython-27").write_text("x = 2\n", encoding="utf-8")
     assert not compiled.is_compiled()
     compiled.warn_if_edited()
 
 
 def test_an_interrupted_compilation_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have left some of the modules compiled."""
+    """Some of the modules may have been compiled."""
     write_stamp(tmp_path, monkeypatch, "unfinished")
     with pytest.warns(RuntimeWarning, match="run make setup"):
         compiled.warn_if_edited()
@@ -62,7 +62,7 @@ def test_an_interrupted_compilation_is_noticed(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("setting", [{"VEDETTE_COMPILE": "0"}, {"CC": "no-such-compiler"}], ids=["off", "no compiler"])
 def test_what_cannot_be_compiled_again_is_removed(tmp_path: Path, setting: dict[str, str]) -> None:
-    """Otherwise an old compiled form would go on to hide the newer source."""
+    """Otherwise, an old compiled module would hide the newer source."""
     for name in ("hatch_build.py", "pyproject.toml", *(f"src/vedette/{path}" for path in SOURCES)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
@@ -76,7 +76,7 @@ def test_what_cannot_be_compiled_again_is_removed(tmp_path: Path, setting: dict[
 
 
 def test_without_a_stamp_it_runs_interpreted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is no error, and needs no compiler."""
+    """This is not an error, and needs no compiler."""
     monkeypatch.setattr(compiled, "STAMP", tmp_path / "compiled.txt")
     assert not compiled.is_compiled()
     assert compiled.find_edited() == []

@@ -1,4 +1,4 @@
-"""The examples work: each runs as its first lines say, against real servers on loopback."""
+"""The examples work: each one runs as described at its top, with real servers on loopback."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def run(script: str, *words: str, folder: Path) -> str:
     ],
 )
 def test_crawling_and_the_lab(script: str, words: Sequence[str], tmp_path: Path) -> None:
-    """These need nothing else."""
+    """These examples need nothing else."""
     printed = run(script, folder=tmp_path)
     assert all(word in printed for word in words)
 
@@ -54,7 +54,7 @@ def server() -> Iterator[str]:
 
 
 def test_clients_search(server: str, tmp_path: Path) -> None:
-    """Over the API, with a key and without, and over the Model Context Protocol."""
+    """This includes the API, with and without a key, and the Model Context Protocol."""
     found = run("search_client.py", server, "lag", folder=tmp_path)
     assert "pages match" in found
     assert "http" in found.partition("\n")[2]
@@ -67,7 +67,7 @@ def test_clients_search(server: str, tmp_path: Path) -> None:
 
 @contextmanager
 def receiving(secret: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """The webhook receiver on a free port, and its address."""
+    """Run the webhook receiver on a free port, and yield its address."""
     command = [sys.executable, str(EXAMPLES / "webhook_receiver.py"), "0", secret]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as receiver:
         assert receiver.stdout is not None
@@ -78,7 +78,7 @@ def receiving(secret: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
 
 
 def post(url: str, body: bytes, signature: str) -> int:
-    """Send a message; return the status of the answer."""
+    """Send a message; return the status of the response."""
     request = urllib.request.Request(url, body, {"X-Vedette-Signature": signature})  # noqa: S310 - our own receiver
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - as above
@@ -88,7 +88,7 @@ def post(url: str, body: bytes, signature: str) -> int:
 
 
 def test_the_receiver_takes_what_is_signed_and_nothing_else() -> None:
-    """A message that comes twice is printed once; forged, old and unsigned ones are refused."""
+    """A message that arrives twice is printed once; forged, old and unsigned ones are refused."""
     now_s, old_s = int(time.time()), int(time.time()) - 3600
     bodies = [
         json.dumps({"id": each, "items": [{"title": f"Page {each}", "url": "https://example.org/"}]}).encode()

@@ -1,4 +1,4 @@
-"""A forked program is one of its own: it does what a fresh interpreter does."""
+"""A forked program behaves like one in a fresh interpreter."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ COMMANDS = (
 
 
 def play(folder: Path, *, fresh: bool) -> list[tuple[int, str, str]]:
-    """Run all commands in a folder, one after the other; return codes and outputs."""
+    """Run all commands in a folder, one after another; return codes and outputs."""
     folder.mkdir()
     environment = {**os.environ, "VEDETTE_STORE_DATA": "here"}
     runs = [
@@ -47,7 +47,7 @@ def test_it_says_and_does_what_a_fresh_interpreter_does(tmp_path: Path) -> None:
 
 
 def test_it_is_a_child_that_leads_its_session_and_ends_by_its_own_signal() -> None:
-    """Its parent is the test's process, which kills it and gets to know by which signal it ended."""
+    """Its parent is the test's process, which kills it and sees the signal that ended it."""
     command = [sys.executable, "-m", "vedette.lab.worlds.synthetic.server", "made:tiny"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert isinstance(process, ForkingPopen)

@@ -1,4 +1,4 @@
-"""Words: one form for everything that reads the same, numbers for words, and any text."""
+"""Words: one form for everything that reads the same, numbers for words, for any text."""
 
 # ruff: noqa: RUF001 - look-alike letters are tested here
 import unicodedata
@@ -51,7 +51,7 @@ TRICKY = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()))
     ],
 )
 def test_what_is_a_word(text: str, words: str) -> None:
-    """Letters and digits are folded, everything else separates, and some characters are words each."""
+    """Letters and digits are folded, everything else separates words, and some characters are words of their own."""
     assert split_words(text) == words.split()
 
 
@@ -68,33 +68,33 @@ def test_what_is_a_word(text: str, words: str) -> None:
     ],
 )
 def test_names_with_punctuation(text: str, words: str) -> None:
-    """C++, C#, F# and .NET are words on their own, and not inside something else."""
+    """C++, C#, F# and .NET are words on their own, but not inside something else."""
     assert split_words(text) == words.split()
 
 
 @given(TRICKY)
 def test_form_is_its_own_form(text: str) -> None:
-    """What has been folded once stays as it is."""
+    """Folding twice is the same as folding once."""
     form = normalize_words(text)
     assert normalize_words(form.decode()) == form
 
 
 @given(TRICKY)
 def test_equivalent_spellings_are_one(text: str) -> None:
-    """Composed and decomposed, a text has the same words."""
+    """A text has the same words composed and decomposed."""
     forms = {normalize_words(unicodedata.normalize(how, text)) for how in ("NFC", "NFD")}
     assert forms == {normalize_words(text)}
 
 
 @given(TRICKY, TRICKY)
 def test_a_space_parts_texts(one: str, other: str) -> None:
-    """The words of two concatenated texts are the words of the one and then of the other."""
+    """The words of two concatenated texts are the words of the first and then of the second."""
     assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
 
 
 @given(TRICKY)
 def test_words_are_spaced_once_and_short(text: str) -> None:
-    """A form has single spaces, none at its ends, and no word beyond 64 bytes."""
+    """A form has single spaces, none at its ends, and no word longer than 64 bytes."""
     words = normalize_words(text).split(b" ") if normalize_words(text) else []
     assert all(0 < len(word) <= 64 for word in words)
     assert [word.decode() for word in words] == split_words(text)
@@ -107,7 +107,7 @@ def test_short_way_is_the_long_way(text: str) -> None:
 
 
 def test_every_character_is_settled() -> None:
-    """Each character there is has a form that is its own form, whichever way it is spelt."""
+    """Each character has a form that does not change when folded again, in every spelling."""
     for block in [*range(0, 0xD800, 128), *range(0xE000, 0x3_0000, 128)]:
         every = " ".join(chr(block + at) for at in range(128))
         form = normalize_words(every)
@@ -117,20 +117,20 @@ def test_every_character_is_settled() -> None:
 
 
 def test_marks_that_are_letters_stay() -> None:
-    """Folding accents is for alphabets in which people leave them out; elsewhere it would make other words."""
+    """Accents are only folded in alphabets where people leave them out; elsewhere, they make other words."""
     for one, other in (("が", "か"), ("ぱ", "は"), ("कि", "क"), ("เก่า", "เกา"), ("각", "가")):
         assert normalize_words(one) != normalize_words(other)
 
 
 def test_reading_of_one_character() -> None:
-    """A character read by itself is what it is inside a text, but for the spaces around lone characters."""
+    """A single character reads the same as inside a text, except for the spaces around it."""
     for character in "AéßЖ日ﬁ-\u00ad\u0301":
         assert normalize_words(f"x{fold_character(character)}y") == normalize_words(f"x{character}y")
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "ж", "ß", "हि", "\U00010400"])
 def test_long_words_are_cut(letter: str) -> None:
-    """A word ends after 64 bytes, between two characters; its neighbors are untouched."""
+    """A word ends after 64 bytes, between two characters; its neighbors are not affected."""
     first, long, last = normalize_words(f"before {letter * 100} behind").split(b" ")
     assert (first, last) == (b"before", b"behind")
     assert 60 < len(long) <= 64
@@ -139,7 +139,7 @@ def test_long_words_are_cut(letter: str) -> None:
 
 @given(ANYTHING)
 def test_no_text_fails(text: str) -> None:
-    """Lone surrogates, controls and unassigned characters are read like all others."""
+    """Lone surrogates, control characters and unassigned characters are read like any others."""
     form = normalize_words(text)
     assert len(hash_words(form)) == len(form.split())
 
@@ -148,14 +148,14 @@ def test_no_text_fails(text: str) -> None:
     "text", ["a", "é", "a ", "日", "ß", "क\u0323", "\u0301\u0323", "\u05b0\u0591\u0323", "c++", "ﷺ"]
 )
 def test_monotonous_texts(text: str) -> None:
-    """Endless words, endless marks and endless repetition are no trouble."""
+    """Endless words, endless marks and endless repetition cause no problems."""
     form = normalize_words(text * 200_000)
     assert len(set(hash_words(form).tolist())) <= 1
 
 
 @given(st.lists(TRICKY, max_size=30))
 def test_equal_numbers_are_equal_words(texts: list[str]) -> None:
-    """Each word has its number wherever it is, and no two words of a text share one."""
+    """Each word has the same number everywhere, and no two words of a text share one."""
     form = normalize_words(" ".join(texts))
     words = form.decode().split()
     numbers = hash_words(form).tolist()
@@ -164,7 +164,7 @@ def test_equal_numbers_are_equal_words(texts: list[str]) -> None:
 
 
 def test_numbers_are_spread() -> None:
-    """Short and alike words fill all sixteenths of the range alike, and hardly any two share a number."""
+    """Short and similar words are spread evenly over the range, and hardly any two share a number."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     form = " ".join(a + b + c + d for a in letters for b in letters for c in letters for d in "abcd").encode()
     numbers = hash_words(form)
@@ -175,7 +175,7 @@ def test_numbers_are_spread() -> None:
 
 
 def test_numbers_are_for_ever() -> None:
-    """A number is the upper half of the word's bytes, mixed and stirred, in every process and machine."""
+    """A number is the upper half of the word's mixed bytes, in every process and on every machine."""
     factor, value = 0x9E37_79B9_7F4A_7C15, int.from_bytes(b"vedette", "little")
     mixed = (value ^ value >> 32) * factor % 2**64
     assert hash_word("vedette") == int(scramble(np.array([mixed], np.uint64))[0]) >> 32
@@ -202,7 +202,7 @@ def test_words_are_located(text: str) -> None:
 
 
 def test_names_are_located() -> None:
-    """A name is located with its punctuation, and one that hangs on a letter is no name."""
+    """A name is located with its punctuation; next to a letter, it is not a name."""
     text = "C++, c#-like, .NET; \u2c62c++ doc#x"
     found = locate_words(text)
     assert found is not None
@@ -215,5 +215,5 @@ def test_names_are_located() -> None:
 
 @given(TRICKY)
 def test_composing_changes_no_word(text: str) -> None:
-    """A text whose spellings were made one has the words that it had."""
+    """Normalizing the spellings of a text does not change its words."""
     assert normalize_words(compose(text)) == normalize_words(text)

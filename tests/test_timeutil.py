@@ -36,12 +36,12 @@ RFC_9110_MOMENT_S = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC).timestamp()
     ],
 )
 def test_one_moment_in_many_forms(text: str) -> None:
-    """The three forms of RFC 9110, the zones of RFC 822 and ISO 8601 all name the same moment."""
+    """The three forms of RFC 9110, the zones of RFC 822 and ISO 8601 all give the same time."""
     assert parse_date(text) == RFC_9110_MOMENT_S
 
 
 def test_a_day_without_a_time_begins_at_midnight() -> None:
-    """A bare day is its first second in UTC."""
+    """A date alone is its first second in UTC."""
     midnight_s = datetime(2010, 6, 25, tzinfo=UTC).timestamp()
     assert parse_date("2010-06-25") == parse_date("25 Jun 2010") == parse_date("25-Jun-10") == midnight_s
 
@@ -71,5 +71,5 @@ def test_what_is_no_date_is_none(text: str) -> None:
 
 
 def test_a_leap_second_is_a_date() -> None:
-    """Second 60 is legal in a header and lands within its minute."""
+    """Second 60 is valid in a header, and is within its minute."""
     assert parse_date("Sat, 31 Dec 2016 23:59:60 GMT") == parse_date("Sat, 31 Dec 2016 23:59:59 GMT")

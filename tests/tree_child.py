@@ -56,7 +56,7 @@ class Outage(Resolver):
         self.asked = 0
 
     def submit(self, host: str) -> None:
-        """Answered at once, one way or the other."""
+        """Answer immediately, in either case."""
         self.asked += 1
         self.pending += 1
         known = self._clock.now() >= self._until_s
@@ -80,7 +80,7 @@ def crawl_through_outage(settings: RuntimeSettings, outage_s: float) -> None:
 
 
 def supervise(settings: RuntimeSettings) -> None:
-    """A whole tree, until SIGTERM."""
+    """Run a whole tree until SIGTERM."""
     wanted: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: wanted.append(number))
     tree = Supervisor(settings)

@@ -1,4 +1,7 @@
-"""The real program over a world of ``tree_worlds``: started, watched by /proc, killed, and judged by its results."""
+"""The real program over a world of ``tree_worlds``.
+
+Started, observed through /proc, killed, and judged by its results.
+"""
 
 import json
 import os
@@ -42,7 +45,7 @@ workers = {workers}
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A served world and a folder in which crawls of it go on from each other."""
+    """A served world, and a folder in which crawls of it continue each other."""
 
     web: ServerHandle
     folder: Path
@@ -62,7 +65,7 @@ class Run:
         return [sys.executable, "-m", "vedette", "crawl", *sites, *options, *more]
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """The program in a separate session; its log goes to ``messages``."""
+        """Start the program in a separate session; its log goes to ``messages``."""
         with (
             (self.folder / "messages.txt").open("ab") as messages,
             (self.folder / "summary.json").open("wb") as summary,
@@ -70,12 +73,12 @@ class Run:
             return subprocess.Popen(self.command(*more), stdout=summary, stderr=messages, start_new_session=True)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers with which the last crawl ended."""
+        """Return the final numbers of the last crawl."""
         summary: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
         return summary
 
     def messages(self) -> str:
-        """The messages of all crawls."""
+        """Return the messages of all crawls."""
         return (self.folder / "messages.txt").read_text()
 
     def entries(self) -> list[AccessEntry]:
@@ -83,7 +86,7 @@ class Run:
         return read_log(self.folder / "access.log")[1]
 
     def verdict(self) -> Verdict:
-        """What the judge says, once the servers have ended."""
+        """Return the judge's verdict, once the servers have ended."""
         self.web.stop()
         header, entries = read_log(self.folder / "access.log")
         return judge_log(entries, header, delay_s=self.delay_s, address_delay_s=0.25)
@@ -164,7 +167,7 @@ def _state(pid: int) -> str:
 
 
 def patiently(holds: Callable[[], object], seconds: float = PATIENCE_S) -> None:
-    """Wait until something holds; a machine that is too busy fails loudly, not silently.
+    """Wait until a condition is true; if the machine is too busy, fail with a clear error.
 
     The longer it takes, the less often it checks: many checks are searches, which slow down what they wait for.
     """
@@ -176,7 +179,7 @@ def patiently(holds: Callable[[], object], seconds: float = PATIENCE_S) -> None:
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole tree at once, as a power cut would."""
+    """Kill the whole tree at once, as a power failure would."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

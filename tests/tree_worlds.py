@@ -1,8 +1,8 @@
-"""Worlds for the proof that a crawler is polite, loses nothing and waits for no one; each host has its manners.
+"""Worlds for testing that a crawler is polite, loses nothing and is not held up; each host has its own behavior.
 
-Served by name, as ``start_server("tests.tree_worlds:strict_town", 200)``: the number says how many hosts there are.
-A page links to eight further ones and to one that robots.txt disallows. All of it is a function of host, target and
-world time.
+Served by name, as ``start_server("tests.tree_worlds:strict_town", 200)``, where the number is the number of hosts. A
+page links to eight other pages and to one that robots.txt disallows. Everything is a function of host, target and world
+time.
 """
 
 from dataclasses import dataclass, field
@@ -120,7 +120,7 @@ def _path(number: int) -> str:
 
 
 def _number(target: str, pages: int) -> int | None:
-    """The number of the page at a path; what robots.txt disallows is there as well, so that asking for it shows."""
+    """Return the number of the page at a path; disallowed pages exist, too, so that requests for them are visible."""
     digits = "0" if target == "/" else target.rpartition("/")[2]
     if not digits.isdigit() or target not in {_path(int(digits)), f"/private/{digits}"} or int(digits) >= pages:
         return None
@@ -154,7 +154,7 @@ def strict_town(hosts: int) -> Town:
 
 
 def kill_town(hosts: int) -> Town:
-    """Fifty pages a host, two minutes apart: in fast time a crawl that lasts long enough to be killed often."""
+    """Return hosts with fifty pages each, two minutes apart: a crawl that lasts long enough to be killed often."""
     manners = (
         Manners(f"k{number:03}.test", _address(number // 2 * 2), pages=50, crawl_delay_s=120) for number in range(hosts)
     )
@@ -193,7 +193,7 @@ def _good(number: int, pages: int) -> Manners:
 
 @dataclass(frozen=True, slots=True)
 class Ring(Town):
-    """Hosts in a ring: every page but the start page is linked from the next host alone."""
+    """Hosts in a ring: all pages except the start page are only linked from the next host."""
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
         """Return a page whose links all lead to the next host."""
@@ -214,6 +214,6 @@ RING_PAGES = 30
 
 
 def ring_town(hosts: int) -> Ring:
-    """A ring of hosts, every fourth at the same address, so that links and addresses are shared by shards."""
+    """Return a ring of hosts, every fourth one at the same address, so that shards share links and addresses."""
     manners = (Manners(f"ring{number:03}.test", _address(number % (hosts // 4)), RING_PAGES) for number in range(hosts))
     return Ring(f"ring town {hosts}", tuple(manners))

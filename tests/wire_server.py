@@ -1,7 +1,7 @@
 """A real server on loopback with every byte under a test's control, to show a client what servers do wrong.
 
-One thread accepts, one thread per connection reads requests and sends what the test's script says. What came in is
-kept for the test to look at.
+One thread accepts connections; one thread per connection reads requests and sends what the test's script says. Requests
+are stored for the test.
 """
 
 import socket
@@ -35,14 +35,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Bytes for the wire and what follows: the next request, an end, a reset, silence, or the same forever."""
+    """Bytes to send, and what follows: the next request, an end, a reset, silence, or the same forever."""
 
     data: bytes
     then: Literal["next", "close", "reset", "hang", "repeat"] = "next"
 
 
 def whole(body: bytes, *lines: str, status: str = "200 OK") -> Said:
-    """A complete answer that keeps the connection open."""
+    """Return a complete response that keeps the connection open."""
     head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *lines, "", ""))
     return Said(head.encode("latin-1") + body)
 
@@ -127,7 +127,7 @@ class WireServer:
         return question, rest
 
     def _say(self, connection: socket.socket, said: Said) -> bool:
-        """Send; return whether another request should be read."""
+        """Send bytes; return whether another request should be read."""
         connection.sendall(said.data)
         while said.then == "repeat" and not self._ending.is_set():
             connection.sendall(said.data)

@@ -56,7 +56,7 @@ def _make_patient(make: Callable[..., BrowserContext]) -> Callable[..., BrowserC
 def violations(page: Page, *, with_contrast: bool = True) -> list[str]:
     """Return what keeps people from using the page: serious and critical violations, each with its places.
 
-    Contrast is nine tenths of the work and the same at every width, so a page checked at two needs it once.
+    Contrast takes 90% of the time and is the same at every width, so a page needs it only once.
     """
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": with_contrast}}}
     found: list[dict[str, Any]] = Axe().run(page, options=options).response["violations"]

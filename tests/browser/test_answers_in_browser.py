@@ -23,7 +23,7 @@ class FixedWriter:
     """Writes the same answer each time, or fails if the query says so."""
 
     def write(self, question: str, passages: list[Passage]) -> WrittenReply:
-        """The answer, or a failure."""
+        """Write the answer, or fail."""
         assert passages
         return WrittenReply(error="it failed") if "fail" in question else WrittenReply(TEXT)
 

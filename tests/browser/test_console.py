@@ -68,7 +68,7 @@ def token_of(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def token(run: Up) -> list[str]:
-    """The currently valid token; a test that replaces it updates this."""
+    """The current token; a test that replaces it updates this."""
     return [token_of(run.folder)]
 
 
@@ -145,7 +145,7 @@ def test_a_site_is_paused_and_resumed(console: Page, run: Up) -> None:
 
 
 def test_a_url_is_explained_and_fetched_now(console: Page, run: Up, web: SmallWeb) -> None:
-    """One sentence says why it is (not) fetched, and a button fetches it again."""
+    """One sentence says why it is or isn't fetched, and a button fetches it again."""
     console.goto(f"{run.address}/console/explain")
     console.fill("[name=url]", f"{HOME}secret/x")
     console.click("text=Explain >> nth=-1")
@@ -204,7 +204,7 @@ def test_a_domain_is_blocked_and_unblocked(console: Page, run: Up) -> None:
 
 
 def test_a_count_leads_to_its_rows(console: Page, run: Up) -> None:
-    """Links lead from the pages of a site to the details of one page, and to what was not fetched."""
+    """Links lead from the pages of a site to the details of one page, and to the URLs that were not fetched."""
     console.goto(f"{run.address}/console/sites")
     console.locator("tr", has_text="one.test").locator("td.n a").first.click()
     expect(console.locator("h1")).to_have_text("Pages")

@@ -38,7 +38,7 @@ class Demo:
         return self._log.read_text()
 
     def get(self, path: str) -> str:
-        """Return a page without a browser, which takes a tenth of the CPU time."""
+        """Get a page without a browser, which takes a tenth of the CPU time."""
         connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=PATIENCE_S)
         connection.request("GET", path)
         body = connection.getresponse().read().decode()
@@ -187,7 +187,7 @@ def test_results_can_be_used_by_all(page: Page, demo: Demo) -> None:
 def test_ctrl_c_ends_the_demo(demo: Demo) -> None:
     """Ctrl-C stops everything, with a summary and no politeness violations.
 
-    A day of the world takes 12 seconds here, so on a busy machine a robots.txt may be older than that.
+    A day of the world takes 12 seconds here, so on a busy machine, a robots.txt may be older than that.
     """
     os.killpg(demo.process.pid, signal.SIGINT)
     assert demo.process.wait(PATIENCE_S) == 0

@@ -33,7 +33,7 @@ ACTIVE = (
 
 
 def hostile(name: str, body: str, *, title: str = "", head: str = "", before: str = "") -> Leaf:
-    """A page that ``harmword`` finds, with something malicious in it."""
+    """Return a page that ``harmword`` finds, with something malicious in it."""
     shown = f"<h1>Harm {name}</h1><p>harmword {name}word {prose(name)}.</p>"
     return Leaf(
         f"{before}<!doctype html><html lang=en><head><title>{title or name}</title>{head}</head><body>{shown}{body}"
@@ -129,7 +129,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 
 
 class Witness:
-    """A tab, and everything that happened in it but should not have."""
+    """A tab, and everything that happened in it that should not have."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page

@@ -343,7 +343,7 @@ def elsewhere(address: str) -> Iterator[str]:
 
 
 def test_the_box_works_on_a_foreign_page(page: Page, address: str, elsewhere: str, held: HeldPages) -> None:
-    """It shows suggestions and results, adds no names to the page, fits, and leads to results of that site only."""
+    """It shows suggestions and results, adds no names to the page, fits, and only leads to results of that site."""
     page.goto(elsewhere)
     page.wait_for_selector("input[type=search]")
     assert page.evaluate("typeof offerSuggestions") == "undefined"

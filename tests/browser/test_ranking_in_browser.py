@@ -39,7 +39,7 @@ TEACHERS, UNHAPPY = 105, 50
 
 
 class Readers:
-    """Different people who search, view the results, and open one."""
+    """Different people who search, view the results, and open one of them."""
 
     def __init__(self, port: int) -> None:
         self._port, self._next = port, 0
@@ -71,7 +71,7 @@ def run(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @contextmanager
 def paused_indexer(run: Up) -> Iterator[None]:
-    """Stop the tree from learning by itself: on a busy machine it would do so between a view and its click."""
+    """Stop the tree from learning by itself: on a busy machine, it might learn between a view and its click."""
     indexer = children(run.process.pid)["vedette indexer"]
 
     def is_paused() -> bool:

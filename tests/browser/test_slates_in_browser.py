@@ -1,4 +1,4 @@
-"""What a real browser reports about results: that they were seen, and which were opened, in any way."""
+"""What a real browser reports about results: that they were seen, and which of them were opened, in any way."""
 
 from collections.abc import Iterator
 

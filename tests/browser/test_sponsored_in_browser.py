@@ -120,7 +120,7 @@ def advertised(tab: Page, run: Up, title: str) -> None:
 
 
 def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) -> None:
-    """It appears only after approval, in its own box; a click arrives and is charged, and a second one is free."""
+    """It only appears after approval, in its own box; a click arrives and is charged, and a second one is free."""
     person.goto(f"{run.address}/search?q=zeppelin")
     expect(person.locator(".sponsored")).to_have_count(0)
     console.goto(f"{run.address}/console/sponsored")

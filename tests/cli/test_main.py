@@ -79,7 +79,7 @@ def test_a_contact_in_the_settings_is_enough(tmp_path: Path) -> None:
 
 
 def test_version_is_printed() -> None:
-    """The version is that of the package; beside it is whether hot modules are compiled."""
+    """The version is that of the package, with whether hot modules are compiled."""
     from vedette import __version__
     from vedette.compiled import get_form
 
@@ -100,7 +100,7 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @pytest.fixture

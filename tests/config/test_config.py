@@ -95,7 +95,7 @@ def test_every_key_is_read_into_its_field() -> None:
 
 
 def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> None:
-    """A file only changes the settings it contains."""
+    """A file only changes the settings that it contains."""
     empty = tmp_path / "vedette.toml"
     empty.write_bytes(b"\xef\xbb\xbf# with a byte-order mark, as some editors write it\r\n")
     assert load(None) == load(empty) == parse("[crawl]", "x") == Config()
@@ -256,7 +256,7 @@ def test_lists_and_rates_can_be_typed() -> None:
 
 @given(st.integers(1, 10**9 - 1), st.sampled_from(["s", "min", "h", "d"]))
 def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
-    """Formatting and parsing round-trip."""
+    """A rate is the same after formatting and parsing it."""
     assert format_rate(parse_rate(f"{requests}/{unit}")) == f"{requests}/{unit}"
 
 
@@ -303,7 +303,7 @@ def test_options_override_with_the_same_checks() -> None:
 
 
 def test_units_mean_what_standards_say() -> None:
-    """Prefixes of 1 000 and of 1 024 differ (IEC 80000-13); 1.1 days are exactly 95 040 seconds."""
+    """Prefixes of 1,000 and of 1,024 differ (IEC 80000-13); 1.1 days are exactly 95,040 seconds."""
     assert [parse_size(f"1{unit}") for unit in ("kB", "KiB", "MB", "MiB", "GB", "GiB")] == [
         *(1000, 1024, 1000**2, 1024**2, 1000**3, 1024**3)
     ]
@@ -312,13 +312,13 @@ def test_units_mean_what_standards_say() -> None:
 
 @given(st.floats(0.001, 1e9) | st.integers(0, 10**9).map(float))
 def test_a_duration_is_read_back_as_written(seconds: float) -> None:
-    """Formatting and parsing round-trip."""
+    """A duration is the same after formatting and parsing it."""
     assert parse_duration(format_duration(seconds)) == seconds
 
 
 @given(st.integers(0, 10**15) | st.integers(0, 900).map(lambda count: count << 30))
 def test_a_size_is_read_back_as_written(size: int) -> None:
-    """Formatting and parsing round-trip."""
+    """A size is the same after formatting and parsing it."""
     assert parse_size(format_size(size)) == size
 
 
@@ -341,7 +341,7 @@ def test_any_text_loads_or_is_a_config_error(text: str) -> None:
 
 @given(st.sampled_from(KEYS), st.text())
 def test_any_typed_option_is_taken_or_is_a_config_error(key: str, value: str) -> None:
-    """The same for options."""
+    """The same is true for options."""
     try:
         message = f"{key} = {override(Config(), {key: value})}"
     except ConfigError as error:
@@ -392,7 +392,7 @@ paused = true
 
 
 def test_sites_of_the_file_are_read_with_their_settings() -> None:
-    """A table changes only the settings it contains."""
+    """A table only changes the settings that it contains."""
     docs, other = parse(SITES, "vedette.toml").sites
     assert docs.site == Site("https://example.org/docs/", scope="prefix")
     assert (other.site.start, other.paused) == ("https://example.com/", True)

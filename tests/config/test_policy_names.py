@@ -1,4 +1,4 @@
-"""The policies that settings may choose are those that can run."""
+"""Settings accept exactly the policies that can run."""
 
 from vedette.config import policy_names as names
 from vedette.discover import live_policies as discovery
@@ -8,7 +8,7 @@ from vedette.serve.rank import reranking
 
 
 def test_settings_name_exactly_the_policies_that_can_run() -> None:
-    """The names are written down twice, so that reading a configuration imports no policies."""
+    """The names are written in two places, so that reading a configuration imports no policies."""
     assert tuple(refresh.POLICIES) == names.REFRESH_POLICIES
     assert set(names.DISCOVERY_POLICIES) == {
         discovery.DEFAULT_DISCOVERY_POLICY,
@@ -19,7 +19,7 @@ def test_settings_name_exactly_the_policies_that_can_run() -> None:
 
 
 def test_the_first_is_the_default() -> None:
-    """What runs without a setting is what runs if a setting names nothing known."""
+    """It is used without a setting, and for an unknown name."""
     defaults = (refresh.DEFAULT_POLICY, discovery.DEFAULT_DISCOVERY_POLICY, ads.DEFAULT_AD_POLICY)
     first = (names.REFRESH_POLICIES[0], names.DISCOVERY_POLICIES[0], names.AD_POLICIES[0], names.PROMOTIONS[0])
     assert first == (*defaults, reranking.DEFAULT_PROMOTION)

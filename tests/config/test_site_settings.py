@@ -1,4 +1,4 @@
-"""Settings of sites as people write them: they round-trip, and errors are reported."""
+"""Settings of sites as people write them: they are saved and loaded unchanged, and errors are reported."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ SITE = st.builds(
 
 @given(st.lists(st.tuples(SITE, st.booleans()), max_size=4))
 def test_what_export_writes_import_reads(sites: list[tuple[Site, bool]]) -> None:
-    """Every setting of every site round-trips through TOML, whatever characters its patterns have."""
+    """Every setting of every site survives export and import, with any characters in its patterns."""
     assert parse_sites(format_sites(sites), "sites.toml") == tuple(sites)
 
 
@@ -129,7 +129,7 @@ def test_a_share_is_written_as_a_percentage(text: str, share: float | None) -> N
 
 @pytest.mark.parametrize("text", ["0%", "101%", "20", "-1%", "1e1%", "٢٠%", "nan%", "20 %"])
 def test_what_is_no_share_is_told(text: str) -> None:
-    """Anything else is rejected with the right format."""
+    """Anything else is rejected, with the right format."""
     with pytest.raises(UsageError, match="such as 20%"):
         parse_changes([f"share={text}"])
 

@@ -1,8 +1,8 @@
-"""The contract of every policy, whatever it decides.
+"""The contract of every policy.
 
-Policies are found automatically: every module of every ``policies`` folder has one. If the policies of a stage judge a
-new kind of batch, add a generator to ``BATCHES`` here and one to ``SAMPLES`` of ``vedette.lab.core.conformance``, where
-the checks are.
+Policies are found automatically: every module of every ``policies`` folder has one. If the policies of a stage use a
+new kind of batch, add a generator to ``BATCHES`` here and one to ``SAMPLES`` of ``vedette.lab.core.conformance``, which
+contains the checks.
 """
 
 import importlib
@@ -45,7 +45,7 @@ class Entry:
 
     @property
     def shape(self) -> str:
-        """Return the kind of decision that it makes."""
+        """Return the kind of decision that a policy makes."""
         return find_shapes(self.policy)[0]
 
 
@@ -70,7 +70,7 @@ def _kinds(module: ModuleType) -> list[type]:
 
 @st.composite
 def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> UnseenUrls:
-    """URLs that were never fetched, with depths, numbers and in-links in any order."""
+    """Generate URLs that were never fetched, with depths, numbers and in-links in any order."""
     count = draw(rows)
     column = _column(st.integers(0, 2**31), count)
     return UnseenUrls(_ints(draw(column)), _ints(draw(column)), _ints(draw(column)))
@@ -78,7 +78,7 @@ def unseen(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> UnseenUrls:
 
 @st.composite
 def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
-    """Fetched pages, each once per batch, with and without a known time of change."""
+    """Generate fetched pages, each once per batch, with and without a known time of change."""
     from vedette.refresh.known_pages import KnownPages  # a stage that may not be there yet
 
     count = draw(rows)
@@ -93,7 +93,7 @@ def known(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
 
 @st.composite
 def sources(draw: st.DrawFn, rows: st.SearchStrategy[int]) -> Any:
-    """Sources that were polled or not, to choose from or to learn from."""
+    """Generate sources that were polled or not, to choose from or to learn from."""
     from vedette.lab.core.conformance import sample_sources
 
     return sample_sources(rng_for(draw(st.integers(0, 2**32)), "conformance/sources"), draw(rows))
@@ -118,7 +118,7 @@ every_policy = pytest.mark.parametrize("entry", ENTRIES, ids=str)
 
 
 def a_trial(entry: Entry, data: st.DataObject, rows: st.SearchStrategy[int], *, k: int, seed: int) -> Trial:
-    """A policy that has observed something, before a batch."""
+    """Generate a policy that has observed something, before a batch."""
     batches = BATCHES[entry.stage]
     return Trial(entry.policy, entry.shape, data.draw(batches(st.integers(0, 5))), data.draw(batches(rows)), k, seed)
 
@@ -139,7 +139,7 @@ def test_one_policy_per_file_of_one_shape_and_the_files_name() -> None:
 
 
 def test_the_docstring_shows_an_example_and_says_when_to_use_it() -> None:
-    """Each policy has an example with output, and says what it is and is not good for."""
+    """Each policy has an example with output, and says what it is and isn't good for."""
     texts = {str(entry): " ".join((inspect.getdoc(type(entry.policy)) or "").split()) for entry in ENTRIES}
     parts = (">>>", "Useful", "Not useful")
     assert {name: parts for name, text in texts.items() if not all(part in text for part in parts)} == {}
@@ -153,10 +153,10 @@ def test_every_stage_has_a_generator_of_batches() -> None:
 @every_policy
 @given(data=st.data(), k=st.integers(0, 40), seed=st.integers(0, 2**32))
 def test_a_policy_keeps_the_contract(entry: Entry, data: st.DataObject, k: int, seed: int) -> None:
-    """For empty, single, small and large batches, each check of the contract holds.
+    """For empty, single, small and large batches, each check of the contract passes.
 
-    Batch and state stay as they were; there is a number per row, or up to k distinct rows with propensities; only the
-    arguments matter; a stored state decides as before; and each reason is one line.
+    Batch and state are not changed; there is a number per row, or up to k distinct rows with propensities; only the
+    arguments matter; a saved state decides as before; and each reason is one line.
     """
     trial = a_trial(entry, data, st.sampled_from([0, 1, 2, 30]) | st.integers(3, 20), k=k, seed=seed)
     assert {check.__name__: said for check in CHECKS if (said := check(trial))} == {}

@@ -28,7 +28,7 @@ PROGRAM = "/opt/vedette/bin/vedette"
 
 
 def in_units() -> list[list[str]]:
-    """The command lines of vedette in units; a shell around them is taken off."""
+    """Return the vedette command lines in units, without the shell around them."""
     lines = [line for unit in UNITS for line in unit.read_text(encoding="utf-8").splitlines()]
     started = [line.partition("=")[2] for line in lines if line.startswith("ExecStart=")]
     inner = [shlex.split(line)[-1] if line.startswith("/bin/sh -c") else line for line in started]
@@ -60,7 +60,7 @@ def in_page() -> list[list[str]]:
 
 @pytest.mark.parametrize("line", [*in_units(), in_image(), in_compose(), *in_cluster(), *in_page()], ids=" ".join)
 def test_every_command_is_one(line: list[str]) -> None:
-    """Verbs and options exist, and settings are read from where the page says that they are."""
+    """Verbs and options exist, and settings are read from the documented places."""
     program, *words = line
     assert program in {PROGRAM, "vedette"}
     options = parse_arguments(words)
@@ -70,7 +70,7 @@ def test_every_command_is_one(line: list[str]) -> None:
 
 
 def test_the_settings_are_understood() -> None:
-    """Those that the page shows whole, those of the image, and each that is named in passing."""
+    """This includes complete files on the page, those of the image, and single settings in the text."""
     for text in re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
         config.parse(text, "docs/deploying.md")
     known = {name for name, _, _ in config.describe()}
@@ -78,7 +78,7 @@ def test_the_settings_are_understood() -> None:
 
 
 def test_the_image_listens_where_it_is_asked() -> None:
-    """The port of the settings is the one that is published and whose health is checked."""
+    """The configured port is published, and is the one used by the health check."""
     (written,) = re.findall(r"printf '([^']*)' > /etc/vedette/vedette.toml", IMAGE)
     serve = config.parse(written.replace(r"\n", "\n"), "Containerfile").serve
     host, _, port = serve.listen.rpartition(":")
@@ -88,7 +88,7 @@ def test_the_image_listens_where_it_is_asked() -> None:
 
 
 def test_the_image_follows_good_practice() -> None:
-    """Known instructions, files that exist, exec form, pinned bases and packages, and an unprivileged user."""
+    """It has known instructions, existing files, exec form, pinned bases and packages, and an unprivileged user."""
     joined = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", IMAGE, flags=re.MULTILINE))
     steps = [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
     known = {"FROM", "WORKDIR", "ENV", "RUN", "COPY", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
@@ -104,7 +104,7 @@ def test_the_image_follows_good_practice() -> None:
 
 @pytest.mark.parametrize("service", [COMPOSE, NODE, *IN_PAGE], ids=["compose.yaml", "cluster", "page"])
 def test_the_container_has_few_rights(service: dict[str, Any]) -> None:
-    """Read-only, without capabilities or new privileges, with bounds, and never with the host's namespaces."""
+    """It is read-only, without capabilities or new privileges, with limits, and never in the host's namespaces."""
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -115,7 +115,7 @@ def test_the_container_has_few_rights(service: dict[str, Any]) -> None:
 
 
 def test_the_pods_have_few_rights() -> None:
-    """On Kubernetes, a node is the unprivileged user of the image, and writes only to its volumes."""
+    """On Kubernetes, a node runs as the image's unprivileged user, and only writes to its volumes."""
     spec = PODS["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert (spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (True, 10001)
@@ -132,7 +132,7 @@ def test_the_pods_have_few_rights() -> None:
 
 
 def test_the_image_of_a_cluster_has_the_locked_versions() -> None:
-    """What it adds to the image is what the tests ran with."""
+    """The packages that it adds are those with which the tests ran."""
     text = (DOCS / "deploy" / "Containerfile.cluster").read_text(encoding="utf-8")
     lock = (DOCS.parent / "requirements-dev.lock").read_text(encoding="utf-8")
     added = re.findall(r'"([a-z-]+)(?:\[binary\])?==([0-9.]+)"', text)
@@ -147,7 +147,7 @@ def test_the_service_can_confine_its_parsers() -> None:
 
 
 def test_the_compose_file_fits_the_image() -> None:
-    """It builds that image, publishes its port on loopback, keeps its volume and sets settings that exist."""
+    """It builds that image, publishes its port on loopback, keeps its volume, and only sets existing settings."""
     folder = DOCS / "deploy"
     assert (folder / COMPOSE["build"]["context"] / COMPOSE["build"]["dockerfile"]).samefile(folder / "Containerfile")
     (port,) = re.findall(r"^EXPOSE (.*)$", IMAGE, re.MULTILINE)
@@ -160,7 +160,7 @@ def test_the_compose_file_fits_the_image() -> None:
 
 
 def test_ci_runs_every_python_that_is_supported() -> None:
-    """From the oldest that the package allows on, without a gap."""
+    """These are all versions from the oldest one that the package allows."""
     root = DOCS.parent
     job = yaml.safe_load((root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
     minors = [int(version.removeprefix("3.")) for version in job["strategy"]["matrix"]["python"]]
@@ -170,7 +170,7 @@ def test_ci_runs_every_python_that_is_supported() -> None:
 
 
 def test_every_number_that_is_watched_is_counted() -> None:
-    """Alerts that name a metric which no one has would never ring."""
+    """An alert on a metric that does not exist would never fire."""
     counted = {name for family in Metrics()._registry.collect() for name in (family.name, f"{family.name}_total")}
     watched = {name.removesuffix("_bucket") for name in re.findall(r"\bvedette_[a-z_]+", PAGE)}
     assert watched

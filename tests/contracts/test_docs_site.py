@@ -97,7 +97,7 @@ def test_every_page_of_the_navigation_is_there(pages: dict[str, PageFacts]) -> N
 
 
 def test_nothing_comes_from_elsewhere(site: Path, pages: dict[str, PageFacts]) -> None:
-    """Pages and style sheets load only files of the site, so it works offline and tells no one who reads it."""
+    """Pages and style sheets only load files of the site, so it works offline and does not reveal who reads it."""
     foreign = [(place, url) for place, page in pages.items() for url in page.loads if urlsplit(url).netloc]
     assert foreign == []
     sheets = [sheet.name for sheet in site.rglob("*.css") if "url(http" in sheet.read_text(encoding="utf-8")]

@@ -1,4 +1,4 @@
-"""The docs match the code: they cover every folder, command, option, setting and policy, and name only what exists."""
+"""The docs match the code: they cover every folder, command, option, setting and policy, and only name what exists."""
 
 import argparse
 import ast

@@ -1,10 +1,9 @@
-"""Decision code uses no clock, file, socket, log or randomness but its arguments; checked without exemptions.
+"""Decision code uses no clock, file, socket, log or randomness except its arguments, without exemptions.
 
-The test lists what may be imported, not what may not: a library that no one thought of is rejected. So is ``sys``: what
-it knows (arguments, streams, limits) belongs to the process, not to the decision.
-
-The order of a set differs between processes, so nothing may iterate over one; ``sorted(...)`` without a key, ``len``
-and similar functions do not reveal the order. ``hash`` and ``id`` differ between processes in the same way.
+The test lists what may be imported, so an unknown library is rejected. So is ``sys``: its arguments, streams and limits
+belong to the process, not to the decision. The order of a set differs between processes, so nothing may iterate over
+one; ``sorted(...)`` without a key, ``len`` and similar functions do not reveal the order. ``hash`` and ``id`` differ
+between processes in the same way.
 """
 
 import ast
@@ -196,7 +195,7 @@ def test_decision_code_is_pure() -> None:
 
 
 def test_all_of_the_pure_side_was_read() -> None:
-    """Every folder of the package is declared pure or not, and the pure side is not empty by mistake."""
+    """Every folder of the package is declared pure or not, and the pure side is not empty."""
     outside = {"adapters", "web", "runtime", "lab", "cli", "config", "api.py", "__init__.py", "__main__.py", "py.typed"}
     outside |= {"compiled.py", "compiled.txt"}
     assert {entry.name for entry in SOURCE.iterdir() if entry.suffix != ".so"} <= {*PURE, *outside, "__pycache__"}

@@ -1,4 +1,4 @@
-"""Reading a file or a message can't run code: no module loads pickles, unless it is listed here with a reason."""
+"""Reading a file or a message can't run code: no module loads pickles, except those listed here with a reason."""
 
 import ast
 from pathlib import Path

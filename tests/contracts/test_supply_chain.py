@@ -1,4 +1,4 @@
-"""What Vedette is made of is pinned and checked for known vulnerabilities, and released with few rights."""
+"""Dependencies are pinned and checked for known vulnerabilities, and releases are made with few rights."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_no_pinned_version_has_a_known_vulnerability(lock: str) -> None:
 
 
 def test_advisories_are_about_what_we_use() -> None:
-    """Each names a package that is pinned, and what is accepted is in the list, with a reason."""
+    """Each one is for a pinned package, and accepted ones are in the list, with a reason."""
     file = load_file()
     used = {name for lock in LOCKS for name, _ in list_pinned(lock)}
     assert {affected["package"]["name"] for each in file["advisories"] for affected in each["affected"]} <= used
@@ -62,7 +62,7 @@ def test_another_version_is_not(name: str, version: str, id_: str) -> None:
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 def test_workflows_have_few_rights(file: Path) -> None:
-    """Nothing but reading by default, each job names what it needs, and inputs of strangers are in no script."""
+    """They can only read by default, each job lists what it needs, and no script contains input from strangers."""
     workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
     assert "pull_request_target" not in workflow[True]  # YAML reads the key "on" as a boolean

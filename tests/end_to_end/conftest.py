@@ -1,4 +1,4 @@
-"""Servers that the tests of a cluster share: PostgreSQL, and an S3-compatible storage."""
+"""Servers shared by the tests of a cluster: PostgreSQL, and an S3-compatible storage."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Two nodes crawl one web with links across and shared addresses; one is killed, and the other takes over its shard."""
+"""Two nodes crawl one web with links between shards and shared addresses; when one is killed, the other takes over."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def cluster(dsn: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster over a served world, its nodes as process trees of their own with one shared folder."""
+    """A cluster over a served world, with nodes as separate process trees and one shared folder."""
 
     run: Run
     dsn: str
@@ -60,7 +60,7 @@ class Cluster:
             self.nodes[name] = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
 
     def kill(self, name: str) -> None:
-        """Kill a node and its processes at once, as a power cut would."""
+        """Kill a node and its processes at once, as a power failure would."""
         node = self.nodes.pop(name)
         os.killpg(node.pid, signal.SIGKILL)
         node.wait()
@@ -82,7 +82,7 @@ class Cluster:
         return [shard.owner for shard in self.shards()]
 
     def ask(self, name: str, target: str) -> Any:
-        """Ask the gateway of a node, once it listens; parsed JSON."""
+        """Send a request to a node's gateway once it listens; return parsed JSON."""
         address: list[str] = []
 
         def is_served() -> bool:
@@ -97,7 +97,7 @@ class Cluster:
             return json.load(answer)
 
     def first_result(self, name: str, query: str) -> str:
-        """The URL of the first result of a search on a node; empty if there is none."""
+        """Return the URL of the first result of a search on a node, or an empty string."""
         found = self.ask(name, f"/api/v1/search?{urlencode({'q': query})}")
         return "" if not found["results"] else str(found["results"][0]["url"])
 
@@ -124,7 +124,7 @@ class Cluster:
 
 @contextmanager
 def open_cluster(postgres: Postgres, folder: Path) -> Iterator[Cluster]:
-    """A cluster with the hosts of the ring as its sites; no node runs yet."""
+    """Create a cluster with the hosts of the ring as its sites; no node is running yet."""
     with open_run("ring_town", HOSTS, folder, speed=SPEED, delay_s=1.0, timeout_s=10.0, workers=1) as run:
         dsn = postgres.create_database()
         assert cluster(dsn, "init", "--shards", str(SHARDS), "--lease", str(LEASE_S)).returncode == 0
@@ -138,7 +138,7 @@ def open_cluster(postgres: Postgres, folder: Path) -> Iterator[Cluster]:
 
 
 def test_another_node_takes_over_and_no_link_is_lost(postgres: Postgres, tmp_path: Path) -> None:
-    """Every page is found through other shards' links, each has one owner, and the servers saw no violation."""
+    """Every page is found through other shards' links, each has one owner, and the servers saw no violations."""
     with open_cluster(postgres, tmp_path) as both:
         half = SHARDS // 2
         both.join("a", "--shards", str(half), "--port", "0")
@@ -173,7 +173,7 @@ def test_another_node_takes_over_and_no_link_is_lost(postgres: Postgres, tmp_pat
 
 
 def test_a_node_without_a_lease_sends_nothing(postgres: Postgres, tmp_path: Path) -> None:
-    """A node that hangs, and one without PostgreSQL, stop by their own clock; afterwards the crawl goes on."""
+    """A hanging node, and one without PostgreSQL, stop by their own clock; afterwards, the crawl continues."""
     with open_cluster(postgres, tmp_path) as one:
         one.join("a")
         patiently(lambda: one.pages().total() > 20)
@@ -202,18 +202,18 @@ def test_a_node_without_a_lease_sends_nothing(postgres: Postgres, tmp_path: Path
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """The host and port of an address; nothing listens at an empty one."""
+    """Parse host and port of an address; nothing listens at an empty one."""
     host, _, port = address.rpartition(":")
     return host or "127.0.0.1", int(port or 9)
 
 
 def trees(pid: int) -> int:
-    """Count the processes that a node has started and that run."""
+    """Count the running processes that a node has started."""
     return len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
 
 def test_what_does_not_fit_is_refused_before_anything_starts(postgres: Postgres, tmp_path: Path) -> None:
-    """Each wrong start says what to do in one line, and leaves no folder."""
+    """Each wrong start gets one line that says what to do, and creates no folder."""
     dsn, other = postgres.create_database(), postgres.create_database()
     data = ("--data", str(tmp_path / "data"))
 

@@ -20,19 +20,19 @@ pytestmark = pytest.mark.skipif(find_programs() is None, reason=MISSING)
 
 
 def configure(cluster: Cluster, setting: str) -> None:
-    """Add a setting of the crawl for nodes that start from now on."""
+    """Add a crawl setting for nodes that start from now on."""
     file = cluster.run.folder / "vedette.toml"
     file.write_text(file.read_text().replace("[crawl]", f"[crawl]\n{setting}", 1))
 
 
 def find_exceeded(cluster: Cluster) -> set[str]:
-    """The addresses whose daily limit is used up."""
+    """Return the addresses whose daily limit is used up."""
     found = (one for folder in cluster.folders() for one in read_exceeded(folder))
     return {one.name for one in found if one.kind == "address"}
 
 
 def test_all_shards_together_spend_one_budget(postgres: Postgres, tmp_path: Path) -> None:
-    """Two nodes with two shards each never exceed the budget of the crawl, and a shard that wants more gets more."""
+    """Two nodes with two shards each never exceed the crawl's budget, and a shard that wants more gets more."""
     with open_cluster(postgres, tmp_path, HOSTS, SHARDS, LEASE_S) as both:
         configure(both, f'budget = "{60 * PER_S:.0f}/min"')
         for name in "ab":
@@ -54,7 +54,7 @@ def test_all_shards_together_spend_one_budget(postgres: Postgres, tmp_path: Path
 
 
 def test_no_address_gets_more_requests_a_day_than_the_limit(postgres: Postgres, tmp_path: Path) -> None:
-    """Hosts of several shards at one address share its daily limit, also after one of two nodes was killed."""
+    """Hosts of several shards at one address share its daily limit, even after one of two nodes was killed."""
     with open_cluster(postgres, tmp_path, HOSTS, SHARDS, LEASE_S) as both:
         configure(both, f"daily_limit = {LIMIT}")
         both.join("a", "--shards", "4")

@@ -1,4 +1,4 @@
-"""Console and command line of a cluster: they show and change all shards, and say what a silent shard leaves out."""
+"""Console and command line of a cluster: they show and change all shards, and report a silent shard."""
 
 import http.client
 import json
@@ -65,7 +65,7 @@ class Gateway:
         return answer.status, text
 
     def show(self, page: str) -> str:
-        """The text of a page of the console."""
+        """Return the text of a page of the console."""
         status, text = self.request("GET", f"/console/{page}")
         assert status == 200, (page, status, text)
         return text
@@ -78,7 +78,7 @@ class Gateway:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A node that runs both shards and serves, after its first crawl."""
+    """A node that runs both shards and a gateway, after its first crawl."""
     folder = tmp_path_factory.mktemp("cluster")
     with run_postgres() as postgres, open_cluster(postgres, folder, HOSTS, SHARDS, 10.0) as run:
         config = folder / "vedette.toml"
@@ -102,7 +102,7 @@ def gateway(cluster: Cluster) -> Gateway:
 
 
 def vedette(cluster: Cluster, *words: str, code: int = 0) -> Any:
-    """Run a command on the cluster; its JSON."""
+    """Run a command on the cluster; return its JSON."""
     command = [sys.executable, "-m", "vedette", *words, "--cluster", "--json"]
     done = subprocess.run(
         command, capture_output=True, check=False, timeout=PATIENCE_S, env={**os.environ, DSN_ENV: cluster.dsn}
@@ -112,7 +112,7 @@ def vedette(cluster: Cluster, *words: str, code: int = 0) -> Any:
 
 
 def test_every_page_shows_all_shards(cluster: Cluster, gateway: Gateway) -> None:
-    """Sites, URLs and explanations are those of both shards, and no page lacks anything."""
+    """Sites, URLs and explanations come from both shards, and no page is incomplete."""
     for page in PAGES:
         patiently(lambda page=page: "did not respond" not in gateway.show(page))  # type: ignore[misc]  # the default binds it
     assert [host for host in cluster.run.web.hosts if host not in gateway.show("sites")] == []
@@ -130,7 +130,7 @@ def test_every_page_shows_all_shards(cluster: Cluster, gateway: Gateway) -> None
 
 
 def test_rules_and_watches_apply_to_all_shards(cluster: Cluster, gateway: Gateway) -> None:
-    """What the console adds, every shard has, and the console lists once; so does the command line."""
+    """What the console adds exists on every shard, and console and command line list it once."""
     assert gateway.post("watches/add", {"name": "all", "place": "", "query": "town"}) == 303
     assert gateway.show("watches").count('id="watch-all"') <= 1
     assert "all" in gateway.show("watches")
@@ -144,7 +144,7 @@ def test_rules_and_watches_apply_to_all_shards(cluster: Cluster, gateway: Gatewa
 
 
 def test_the_command_line_manages_sites_of_the_cluster(cluster: Cluster) -> None:
-    """Sites, settings, fetches and explanations, each with its outcome."""
+    """This includes sites, settings, fetches and explanations, each with its outcome."""
     host = next(iter(cluster.run.web.hosts))
     start = f"http://{host}/"
     assert len(vedette(cluster, "sites", "list")["sites"]) == HOSTS
@@ -159,7 +159,7 @@ def test_the_command_line_manages_sites_of_the_cluster(cluster: Cluster) -> None
 
 
 def test_a_silent_shard_is_named(cluster: Cluster, gateway: Gateway) -> None:
-    """Its numbers are missing, and the page says so; the others are shown."""
+    """Its numbers are missing, which the page says; the others are shown."""
     (node,) = cluster.nodes.values()
     children = Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split()
     search = next(int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "vedette search\n")

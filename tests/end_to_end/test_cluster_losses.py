@@ -1,6 +1,6 @@
-"""Four nodes with 16 shards lose machines, networks and PostgreSQL; nothing is lost, and no server is troubled.
+"""Four nodes with 16 shards lose machines, networks and PostgreSQL; no page is lost, and crawling stays polite.
 
-It runs with ``make prove`` alone: it takes minutes of CPU time.
+Only ``make prove`` runs it, because it takes minutes of CPU time.
 """
 
 import time
@@ -69,8 +69,7 @@ def is_copied(cluster: Cluster) -> bool:
 
 
 def test_machines_networks_and_postgres_are_lost(tmp_path: Path) -> None:
-    """Every page is fetched and searchable in the end, in one shard each, and the servers saw no violation."""
-    moves: list[Move] = []
+    """In the end, every page is fetched and searchable, in one shard each, and the servers saw no violations."""
     with (
         run_postgres() as postgres,
         run_s3() as storage,

@@ -1,4 +1,4 @@
-"""A running shard is split, and shards are moved to a node that has just started; nothing is lost or crawled twice."""
+"""A running shard is split, and shards are moved to a new node; nothing is lost or crawled twice."""
 
 import time
 from collections import Counter
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(find_programs() is None, reason=MISSING)
 
 
 def test_a_running_shard_is_split_and_shards_are_moved(postgres: Postgres, storage: Storage, tmp_path: Path) -> None:
-    """Links that were sent to the whole shard reach the half that owns them, and a lost half is restored."""
+    """Links sent to the whole shard reach the half that owns them, and a lost half is restored."""
     with open_cluster(postgres, tmp_path, HOSTS, 2, LEASE_S, storage) as one:
         wanted = ring_town(HOSTS).urls()
         one.join("a", "--shards", "4")

@@ -1,6 +1,6 @@
 """Two nodes crawl one web; one is lost with its disk, and the other takes over from the copies in storage.
 
-Each node has a folder of its own, and all are copied to a real S3-compatible storage.
+Each node has its own folder, and all shards are copied to a real S3-compatible storage.
 """
 
 import shutil
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.skipif(find_programs() is None, reason=MISSING)
 
 
 def test_a_lost_machine_is_restored_elsewhere(postgres: Postgres, storage: Storage, tmp_path: Path) -> None:
-    """Every page is found through other shards' links, each has one owner, and the servers saw no violation.
+    """Every page is found through other shards' links, each has one owner, and the servers saw no violations.
 
-    One node is lost with its disk; the other restores its shards, and later hands all of them over to a third.
+    One node is lost with its disk. The other one restores its shards, and later hands all of them over to a third.
     """
     with open_cluster(postgres, tmp_path, HOSTS, SHARDS, LEASE_S, storage) as both:
         half = SHARDS // 2

@@ -110,9 +110,9 @@ def test_a_resolver_that_fails_for_ten_minutes_loses_nothing(tmp_path: Path) -> 
 
 
 def test_a_log_on_a_full_disk_ends_nothing(tmp_path: Path) -> None:
-    """Messages that cannot be written are lost; the crawl goes on after a process was killed.
+    """Messages that cannot be written are lost; the crawl continues after a process was killed.
 
-    The hosts that it fetched from then wait for a minute of world time.
+    The hosts that it was fetching from wait for a minute of world time.
     """
     with open_run("plain_town", HOSTS, tmp_path, speed=10.0) as run:
         with Path("/dev/full").open("wb") as full:

@@ -46,7 +46,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 def read_commands(page: str) -> list[str]:
@@ -123,7 +123,7 @@ def test_every_command_works(page: str, endpoint: str, tmp_path: Path) -> None:
 
 
 def test_make_demo_crawls_politely(tmp_path: Path) -> None:
-    """What ``make demo`` runs, with the documented options, finishes and breaks no rule."""
+    """What ``make demo`` runs finishes with the documented options, and breaks no rule."""
     assert all("make demo" in read_commands(page) for page in PAGES)
     make = shutil.which("make")
     if make is None:

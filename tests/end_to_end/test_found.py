@@ -1,6 +1,6 @@
-"""Fetched pages are searchable within seconds, and deleted ones are not, even while the index is rebuilt or dies.
+"""Fetched pages are searchable within seconds, and deleted ones are not, even while the index is rebuilt or killed.
 
-One real ``vedette up`` crawls a small web on loopback and serves it. Each test has its own pages, which the home page
+A real ``vedette up`` crawls a small web on loopback and serves it. Each test has its own pages, which the home page
 links to as soon as they exist.
 """
 
@@ -47,7 +47,7 @@ class Town:
         self.run.vedette("fetch", *(HOME.rstrip("/") + path for path in paths))
 
     def _found(self, query: str) -> list[str]:
-        """Return nothing while the server is restarting."""
+        """Return nothing while the server is being restarted."""
         try:
             return self.run.found(query)
         except (OSError, http.client.HTTPException):

@@ -66,7 +66,7 @@ class Tree(NamedTuple):
 
 @contextmanager
 def started(folder: Path, order: str, speed: float = 1.0) -> Iterator[Tree]:
-    """A crawl that has fetched part of the site, and then got a query log."""
+    """Return a crawl that has fetched part of the site, and then got a query log."""
     log, data = folder / "access.log", folder / "data"
     asked = [
         (query(k, n), 1000 if k == WANTED else 2000 // (1 + (k * 37 + n * 101) % 240) + 1)

@@ -1,4 +1,4 @@
-"""Kill -9 at random moments, of fetchers, coordinator and the whole tree: nothing is lost, little is repeated."""
+"""Kill -9 of fetchers, coordinator and the whole tree at random moments: nothing is lost, and little is repeated."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Remote observers as processes: kill -9 of either side at random; nothing is lost, the servers' logs are clean."""
+"""Remote observers as processes: either side is killed at random, nothing is lost, and crawling stays polite."""
 
 import os
 import re
@@ -31,7 +31,7 @@ MAX_RSS_KB = 60_000
 
 
 class Scene:
-    """A tree at home that serves, and observers that report to it."""
+    """A tree at home with a server, and observers that report to it."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -59,7 +59,7 @@ class Scene:
         self.port = int(found[1])
 
     def start_observer(self, name: str) -> None:
-        """Start an observer, or go on with its folder."""
+        """Start an observer, or continue with its folder."""
         # Not ``-m vedette``, for which tests fork a process that has everything imported: its memory is measured.
         program = "import sys; from vedette.cli.main import main; sys.exit(main())"
         line = [sys.executable, "-c", program, "observe", "--home", f"http://127.0.0.1:{self.port}"]
@@ -68,7 +68,7 @@ class Scene:
             self.observers[name] = subprocess.Popen(line, stdout=out, stderr=out)
 
     def kill(self, victim: str) -> None:
-        """Kill -9 a process, and start it again unless the supervisor does."""
+        """Kill a process, and restart it unless the supervisor does."""
         assert self.home is not None
         if victim == "home":
             kill_all(self.home)
@@ -92,7 +92,7 @@ class Scene:
             self.home.wait()
 
     def fetched(self) -> set[str]:
-        """The good pages that home has."""
+        """Return the successfully fetched pages at home."""
         with suppress(sqlite3.Error), closing(sqlite3.connect(self.run.data / "state.db", timeout=5)) as db:
             rows = db.execute("SELECT url FROM page JOIN url USING (id) WHERE status = 200")
             return {url for (url,) in rows}
@@ -100,7 +100,7 @@ class Scene:
 
 
 def kill_at_random(scene: Scene, wanted: set[str], kills: int, rng: np.random.Generator) -> Counter[str]:
-    """Kill something again and again while pages are fetched; return what was killed how often."""
+    """Kill something repeatedly while pages are fetched; return what was killed how often."""
     victims = ("observers", "tokyo", "keeper", "lima", "home", "server")
     done: Counter[str] = Counter()
     for number in range(kills):
@@ -113,7 +113,7 @@ def kill_at_random(scene: Scene, wanted: set[str], kills: int, rng: np.random.Ge
 
 
 def test_nothing_is_lost_or_asked_too_often_whatever_is_killed(tmp_path: Path) -> None:
-    """Two observers fetch all hosts; hub, observers, coordinator and all of home are killed in between."""
+    """Two observers fetch all hosts, while hub, observers, coordinator and all of home are killed."""
     with open_run("kill_town", HOSTS, tmp_path, speed=SPEED) as run:
         scene = Scene(run)
         names = list(run.web.hosts)
@@ -153,7 +153,7 @@ def test_nothing_is_lost_or_asked_too_often_whatever_is_killed(tmp_path: Path) -
 
 
 def read_rss_kb(pid: int) -> int:
-    """The memory of a process."""
+    """Return the memory use of a process."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found is not None
     return int(found[1])
@@ -208,7 +208,7 @@ def test_a_page_comes_home_whole_then_as_a_difference_then_as_a_digest(tmp_path:
 
 
 def read_page(data: Path, url: str) -> bytes:
-    """The archived body of a page; empty if there is none."""
+    """Return the archived body of a page, or an empty one."""
     with suppress(StoreError, sqlite3.Error), open_state_reader(data) as reader:
         found = reader.find_url(url)
         page = reader.store.get_page(found.id) if found else None

@@ -101,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @contextmanager

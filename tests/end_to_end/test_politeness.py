@@ -1,4 +1,4 @@
-"""Politeness, judged only by the servers' log: crawl-delays, Retry-After, shared addresses, kills."""
+"""Politeness, judged only by the servers' log, with crawl delays, Retry-After, shared addresses and kills."""
 
 import signal
 import subprocess
@@ -33,7 +33,10 @@ def await_requests(run: Run, more: int) -> None:
 
 
 def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> None:
-    """Crawl, kill the whole tree and continue, that many times; stop the last crawl with Ctrl-C when all was seen."""
+    """Crawl, kill the whole tree and continue, this many times.
+
+    Stop the last crawl with Ctrl-C when enough was seen.
+    """
     for _ in range(kills):
         process = started(run)
         await_requests(run, int(REQUESTS * rng.uniform(0.5, 1.5)))

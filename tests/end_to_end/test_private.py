@@ -1,4 +1,4 @@
-"""Pages fetched with credentials are revealed only to their readers, whatever is requested from the server.
+"""Pages fetched with credentials are only revealed to their users, whatever is requested from the server.
 
 A wiki that requires a key is crawled next to an open site. Each private page has words that no public page has, and
 every response to a stranger is searched for them.
@@ -23,7 +23,7 @@ TWIN, SAME = prose("said in both places", 200), prose("word for word", 200)
 
 
 def _alike(title: str, text: str) -> Leaf:
-    """A page with nothing but these words."""
+    """Return a page with nothing but these words."""
     return Leaf(f"<!doctype html><html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text}</p></main>")
 
 
@@ -70,7 +70,7 @@ TELLING = sorted((_words(WIKI_PAGES) - _words(OPEN_PAGES)) | {*SECRET_WORDS, "wi
 
 
 class Readers:
-    """The served folder, and who may access it as whom."""
+    """The served folder, and which users have access."""
 
     def __init__(self, run: Up, keys: Mapping[str, str]) -> None:
         self.run = run

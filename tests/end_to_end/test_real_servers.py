@@ -1,4 +1,4 @@
-"""The real program over real web servers: responses of nginx, Apache, lighttpd and Caddy are read correctly."""
+"""The real program with real web servers: responses of nginx, Apache, lighttpd and Caddy are read correctly."""
 
 import sqlite3
 import subprocess
@@ -80,7 +80,7 @@ def test_every_page_is_read(crawled: Crawled, name: str) -> None:
 
 @EACH
 def test_unchanged_pages_are_not_sent_again(crawled: Crawled, name: str) -> None:
-    """Each server takes its own validators back, whatever it packed, and says so without a body."""
+    """Each server accepts its own validators, even for compressed pages, and responds without a body."""
     port = crawled.need(name)
     client = HttpClient(real_clock(), Limits())
     for path in ("", "notes.txt"):
@@ -94,7 +94,7 @@ def test_unchanged_pages_are_not_sent_again(crawled: Crawled, name: str) -> None
 
 
 def ask(client: HttpClient, port: int, path: str, validators: tuple[str, str]) -> FetchResponse:
-    """The answer to a request with these validators, as the fetcher would send it."""
+    """Return the response to a request with these validators, sent like by the fetcher."""
     headers = build_headers("page", "vedette/test") + build_conditional_headers(*validators)
     client.submit(FetchRequest(f"http://one.test/{path}", "page", headers), Endpoint("127.0.0.1", port))
     while not (found := client.wait(1.0)):

@@ -14,7 +14,7 @@ TIMEOUT_S = 1_200.0  # so long hosts may hang; good ones need seconds, and minut
 
 
 def test_good_hosts_are_fetched_although_nine_in_ten_hang(tmp_path: Path) -> None:
-    """All good hosts keep being fetched while more bad ones hang than a fetcher has slots."""
+    """All good hosts are still fetched while more bad ones hang than a fetcher has slots."""
     good = [each.name for each in slow_town(HOSTS).manners if each.is_good]
     with open_run("slow_town", HOSTS, tmp_path, speed=1.0, delay_s=0.2, timeout_s=TIMEOUT_S, workers=1) as run:
         settings = run.folder / "vedette.toml"

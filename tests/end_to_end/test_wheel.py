@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def install(folder: Path) -> Path:
-    """Install the tree with its dependencies only, and return the program.
+    """Install the tree with only its dependencies, and return the program.
 
-    With ``VEDETTE_PROVE=1`` pipx (or pip) installs the dependencies; otherwise they are links to those of the tests.
+    With ``VEDETTE_PROVE=1``, pipx (or pip) installs the dependencies; otherwise, they are links to those of the tests.
     """
     pipx = shutil.which("pipx") if PROVE else None
     places = {"PIPX_HOME": str(folder / "pipx"), "PIPX_BIN_DIR": str(folder / "bin")} if pipx else {}
@@ -58,7 +58,7 @@ def link_dependencies(site: Path) -> None:
 
 
 def test_the_installed_program_runs_in_an_environment_of_its_own(tmp_path: Path) -> None:
-    """It crawls the synthetic web with nothing but the package."""
+    """It crawls the synthetic web with only the package installed."""
     program = install(tmp_path / "env")
     demo = [str(program), "demo", "--for", "3s", "--world", "made:tiny", "--speed", "600"]
     done = subprocess.run(demo, capture_output=True, text=True, check=True, cwd=tmp_path)

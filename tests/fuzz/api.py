@@ -1,4 +1,4 @@
-"""Bodies sent to the API: the whole application in this process, without a socket; the first byte chooses the path."""
+"""Bodies sent to the API: the whole application in this process, without a socket; the first byte selects the path."""
 
 import asyncio
 import atexit
@@ -76,10 +76,10 @@ TOKENS = (
 
 
 class CalmSearch(SmallSearch):
-    """The small search without its faults, which have tests of their own."""
+    """The small search without its faults, which have their own tests."""
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Results, also for the queries that are faults elsewhere."""
+        """Return results, even for queries that are faults elsewhere."""
         self.wishes.clear()
         return super().search(wish if wish.query not in {"boom", "panic"} else wish._replace(query="lag"))
 
@@ -101,7 +101,7 @@ class _Application:
         )
 
     def post(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Send a body; return status and body of the answer."""
+        """Send a body; return status and body of the response."""
         with patch("anyio.to_thread.run_sync", _call_here):
             answer = self._loop.run_until_complete(self._post(path, body))
         for kept in (
@@ -140,7 +140,7 @@ class _Application:
 
 
 async def _call_here(function: Callable[..., Any], *arguments: object, **_: object) -> Any:
-    """Call what would go to a thread; starting threads takes longer than all the rest."""
+    """Call what would run in a thread, because starting threads takes longer than everything else."""
     return function(*arguments)
 
 

@@ -1,4 +1,4 @@
-"""Archives of other crawlers (WARC), as `vedette import` reads them."""
+"""Archives of other crawlers (WARC), as ``vedette import`` reads them."""
 
 import gzip
 from functools import cache

@@ -1,7 +1,7 @@
-"""Office documents and books for fuzzing: sound ones, and mutations of the parts inside a sound archive.
+"""Office documents and books for fuzzing: valid ones, and mutations of the parts inside a valid archive.
 
-A changed byte of a ZIP file fails its checksum, so most mutations of it test zipfile. Mutations of a part reach our
-readers.
+A changed byte of a ZIP file fails its checksum, so most of its mutations only test zipfile. Mutations of a part reach
+our readers.
 """
 
 import zipfile

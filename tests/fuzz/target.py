@@ -1,4 +1,4 @@
-"""What is fuzzed: each parser of foreign input, with what must hold for any bytes, and sound inputs to begin from.
+"""Fuzzing targets: each parser of untrusted input, with what must be true for any bytes, and valid seeds.
 
 A check returns normally for every input, however broken. ``tools/fuzz.py`` looks for inputs that break this, guided by
 coverage; ``tests/hostile`` tries damaged seeds and the inputs that earlier runs found useful.
@@ -32,7 +32,7 @@ TARGETS = {
 
 
 class Target(NamedTuple):
-    """A parser under fuzzing: ``mutate`` changes the inside of an input whose outside must stay sound.
+    """A parser to fuzz; ``mutate`` changes the inside of an input whose outside must stay valid.
 
     Inputs have at most ``most_bytes``; ``tests/hostile/test_parser_bounds.py`` tries large ones.
     """
@@ -60,7 +60,7 @@ def load_corpus(name: str) -> list[bytes]:
 
 
 def make_folder() -> Path:
-    """Make a folder for a target that works on files; it is removed at the end of the process."""
+    """Create a folder for a target that works on files; it is deleted when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="vedette-fuzz-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

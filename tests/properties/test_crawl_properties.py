@@ -178,7 +178,7 @@ def test_no_page_more_than_wanted(world: World, most: int) -> None:
 
 @given(worlds(), st.sampled_from([0.0, 1.0, 10.0, 100.0, 1000.0]), st.booleans())
 def test_a_crawl_that_was_cut_off_goes_on_politely(world: World, cut_s: float, clean: bool) -> None:  # noqa: FBT001 - both kinds
-    """Stopped at any time and begun again: nothing is fetched twice but what was on its way, and every rest is kept."""
+    """If it is stopped at any time, the next run only repeats requests in flight, and respects every delay."""
     earlier = drive_of(world).run(cut_s)
     kept = earlier.pages()
     later = earlier.after(clean=clean).run()

@@ -222,5 +222,5 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 def test_the_frontier_agrees_with_its_model() -> None:
-    """One out per host and address, never early, best first, no one starves, nothing lost, never overslept."""
+    """One request per host and address, never early, best first; nothing starves or is lost."""
     run_state_machine_as_test(FrontierMachine)

@@ -70,7 +70,7 @@ class _Web(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_up_prints_its_addresses_and_locks_its_folder(site: str, tmp_path: Path)
 
 
 def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, tmp_path: Path) -> None:
-    """Pages, known URLs, refusals and sites agree, and each says whether a crawl is running."""
+    """Pages, known URLs, refusals and sites agree, and each output says whether a crawl is running."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
         # Numbers of the queue are written every second.
@@ -323,7 +323,7 @@ def fetched(urls: list[str], cwd: Path) -> str:
 
 
 def times(folder: Path) -> dict[str, int]:
-    """Return when each file was last written, without the temporary files that SQLite creates for readers."""
+    """Return when each file was last written, except temporary files that SQLite creates for readers."""
     return {entry.name: entry.stat().st_mtime_ns for entry in folder.iterdir() if "state.db-" not in entry.name}
 
 

@@ -1,4 +1,4 @@
-"""export, import, backup and restore as people type them: data round-trips, and errors are reported."""
+"""export, import, backup and restore as people type them: no data is lost, and errors are reported."""
 
 import json
 import random

@@ -14,7 +14,7 @@ def build_facts(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_page_that_changes_now_and_then() -> None:
-    """Shows the rate with its interval, probability, worth, price, the last gain, and what counts as a change."""
+    """It shows the rate with its interval, probability, worth, price, the last gain, and what counts as a change."""
     lines = list(refresh_lines(build_facts()))
     assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Last", "Counts"]
     assert "about every 3 days (between 1 and 9)" in lines[0]
@@ -26,7 +26,7 @@ def test_a_page_that_changes_now_and_then() -> None:
 
 
 def test_unknown_values_are_left_out() -> None:
-    """Covers a policy without rate or worth, and a page with another rule."""
+    """This includes a policy without rate or worth, and a page with another rule."""
     assert list(refresh_lines(None)) == []
     silent = build_facts(rate_d=None, chance=None, worth=None, counts=None)
     assert [line[:10].strip() for line in refresh_lines(silent)] == ["Last"]

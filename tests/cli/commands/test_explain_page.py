@@ -31,7 +31,7 @@ def item(number: int) -> str:
 
 
 def pdf(text: str) -> bytes:
-    """A document of one page."""
+    """Return a document with one page."""
     shown = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -101,7 +101,7 @@ class _Web(BaseHTTPRequestHandler):
         self.wfile.write(sent)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def objections(page: Any) -> list[str]:
 
 
 def test_the_content_of_a_page_is_shown(read: tuple[str, Path]) -> None:
-    """Shows language, charset, words, date and description of a page, and that it may be indexed."""
+    """It shows language, charset, words, date and description of a page, and that it may be indexed."""
     site, cwd = read
     page = run_json("explain", f"{site}story", cwd=cwd)
     content = page["content"]

@@ -60,7 +60,7 @@ def complaint(*arguments: str, cwd: Path) -> str:
 
 
 def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: str = "") -> SearchEvent:
-    """A search as a server records it."""
+    """Return a search as a server records it."""
     at_s = time() - days_ago * DAY_S
     shown = (ShownResult(7, 1, 2.5),) if total else ()
     visitor = VISITORS[number % len(VISITORS)]
@@ -68,7 +68,7 @@ def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: s
 
 
 def a_month() -> list[SearchEvent]:
-    """Thirty days of searches for tides, for a storm on the last day, and a few without results for ferries."""
+    """Return thirty days of searches for tides, for a storm on the last day, and a few without results for ferries."""
     usual = [f"low tide {number % 7}" for number in range(300)]
     searches = [search(number, words, 1.0 + number / 10) for number, words in enumerate(usual)]
     searches += [search(1000 + number, "storm warning", number / 100) for number in range(40)]
@@ -113,7 +113,7 @@ def list_counted_queries(cwd: Path) -> set[str]:
 
 
 def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
-    """With counts and as typed, most frequent first, without those of programs."""
+    """They have counts and are shown as typed, most frequent first, without those of programs."""
     rows = run_json("queries", "list", "--days", "1", cwd=recorded)["queries"]
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}

@@ -38,7 +38,7 @@ PROMPT = ("--allow-private", "--delay", "1ms")
 
 
 def page(title: str, text: str, *links: str) -> str:
-    """A small page that is worth indexing."""
+    """Return a small page that is worth indexing."""
     onward = "".join(f"<a href='{link}'>to {link.strip('/')}</a> " for link in links)
     return f"<html lang=en><title>{title}</title><main><h1>{title}</h1><p>{text} {onward}</p></main>"
 
@@ -65,7 +65,7 @@ class _Web(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Do not log."""
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def crawled(site: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cwd(crawled: Path, tmp_path: Path) -> Path:
-    """A copy of it, without a running process."""
+    """A copy of this folder, without a running process."""
     shutil.copytree(crawled, tmp_path / "here")
     return tmp_path / "here"
 
@@ -193,7 +193,7 @@ def _read(terminal: int) -> bytes:
 
 
 def test_search_works_without_a_running_crawler(site: str, cwd: Path) -> None:
-    """Shows title, URL, age and the matching words; JSON is that of the API, without links to a server."""
+    """It shows title, URL, age and the matching words; JSON is that of the API, without links to a server."""
     words = run_text("search", "paraffin", "pier", cwd=cwd)
     title, address, facts, snippet, *_ = words.splitlines()
     assert (title, address) == ("Lamps of the pier", f"{site}lamp")
@@ -219,7 +219,7 @@ def test_why_is_a_table_whose_contributions_are_those_of_the_api(cwd: Path) -> N
 
 
 def test_filters_narrow_and_pages_go_on(site: str, cwd: Path) -> None:
-    """Covers a host without results, a type, a language, dates, and one result per page."""
+    """This includes a host without results, a type, a language, dates, and one result per page."""
     host = site.removeprefix("http://").rstrip("/").partition(":")[0]
     assert found("pier", cwd, "--site", "example.org") == []
     assert f"{site}lamp" in found("pier", cwd, "--site", host)
@@ -404,7 +404,7 @@ def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:
 
 
 def test_readers_of_a_site_are_kept_and_travel_with_it(site: str, cwd: Path) -> None:
-    """They are set, shown, exported and imported like every setting."""
+    """They are set, shown, exported and imported like every other setting."""
     run_text("sites", "set", site, "readers=alice, wiki,alice", cwd=cwd)
     [listed] = run_json("sites", "list", cwd=cwd)["sites"]
     assert listed["readers"] == ["alice", "wiki"]

@@ -26,7 +26,7 @@ def run_set(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 
 
 def test_a_setting_is_changed_listed_and_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It applies until it is reset; without a name all settings are listed."""
+    """It applies until it is reset; without a name, all settings are listed."""
     data = ("--data", str(folder))
     code, out, _ = run_set(capsys, "refresh.policy", "nutch", *data)
     assert (code, out.startswith("Set refresh.policy to nutch")) == (0, True)

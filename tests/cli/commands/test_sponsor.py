@@ -107,7 +107,7 @@ def _typed(run: Run, words: tuple[str, ...]) -> tuple[int, str]:
 
 
 def test_why_an_ad_is_not_shown(run: Run) -> None:
-    """Covers a phrase with its own bid, and the reasons why an ad is not shown, as text and as JSON."""
+    """This includes a phrase with its own bid, and the reasons why an ad is not shown, as text and as JSON."""
     run("sponsor", "advertiser", "bob")
     run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
     assert run("sponsor", "add", "fall", *AD, "--exact", "blue hats=0.04", *PUBLIC)[0] == 0

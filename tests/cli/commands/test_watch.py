@@ -1,4 +1,4 @@
-"""Watches and new pages as people type them, on a folder without a running process."""
+"""Alerts and new pages as people type them, on a folder without a running process."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def watches(folder: Path) -> list[AlertRow]:
-    """Return the watches in the state."""
+    """Return the alerts in the state."""
     with read_state(folder) as db:
         return CrawlStore(db).list_alerts()
 
@@ -68,7 +68,7 @@ def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
 
 
 def test_a_test_message_reports_its_outcome(run: Run) -> None:
-    """If no one listens there, the exit code says so, and so does the list afterwards."""
+    """If nothing is listening there, the exit code says so, and so does the list afterwards."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     code, said = run("watch", "test", "all")
     assert (code, "no connection" in said) == (1, True)
@@ -122,7 +122,7 @@ def test_invalid_alerts_are_refused_in_one_line(run: Run, words: tuple[str, ...]
 
 
 def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
-    """Without a cursor the latest are shown, with one those after it; a terminal gets only text."""
+    """Without a cursor, the latest are shown; with one, those after it; a terminal only gets text."""
     assert "No new pages yet" in run("new")[1]
     add_new_pages(tmp_path / "data", "First", "Second \x1b[31m")
     code, said = run("new")

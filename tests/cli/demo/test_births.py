@@ -12,7 +12,7 @@ from vedette.lab.judge.alert_delays import AlertDelays
 
 
 def run() -> BirthsReport:
-    """One strategy that reported nearly everything, and one that reported little."""
+    """Return one strategy that reported nearly everything, and one that reported little."""
     quick = AlertDelays(100, 98, 300.0, 600.0, 1200.0, 540.0, 660.0)
     poor = AlertDelays(100, 20, inf, inf, inf, 7200.0, inf)
     ways = [StrategyResult("default", quick, quick, 500), StrategyResult("sitemaps", poor, quick, 480)]

@@ -20,7 +20,7 @@ TREES = 3
 
 
 def month(used: int = 100) -> MonthReport:
-    """A run of one day, built by hand."""
+    """Return a run of one day, built by hand."""
     looks = (QualitySample(0.5, 0.9, 0.95, 0.9, 0.93), QualitySample(1.0, 0.8, 0.85, 0.8, 0.83))
     others: dict[FetchKind, int] = {"first": 10, "gone": 0, "source": 5, "robots": 5}
     run = CrawlQuality("uniform", looks, used - 20, 20, others, 400)
@@ -43,7 +43,7 @@ def test_options_that_days_excludes_are_refused(more: list[str], capsys: pytest.
 
 @pytest.mark.parametrize("days", ["0", "-1", "1.5", "many", "9999", "٣"])
 def test_days_are_a_number_of_days(days: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Anything else is refused with what to write instead."""
+    """Anything else is refused, with what to write instead."""
     assert main(["demo", "--days", days]) == UsageError.exit_code
     assert "such as 30" in capsys.readouterr().err
 
@@ -119,7 +119,7 @@ def _below(pid: int) -> list[int]:
 
 @pytest.mark.skipif(not PROVE, reason="two days of three crawlers take a minute: make prove")
 def test_days_of_three_crawlers_are_measured(tmp_path: Path) -> None:
-    """All three spend about their budget, have nearly all pages, and are at least as good as not refreshing."""
+    """All three spend about their budget, have nearly all pages, and are at least as good as without refreshes."""
     process = start(tmp_path, "--json", "--report", str(tmp_path / "report"))
     try:
         assert process.wait(600) == 0, (tmp_path / "err").read_text()

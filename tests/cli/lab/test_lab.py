@@ -1,4 +1,4 @@
-"""``vedette lab``: its output, its files, and its errors: one line, exit code 2."""
+"""``vedette lab``: its output, its files, and its errors of one line with exit code 2."""
 
 import json
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where
 
 @pytest.mark.usefixtures("here")
 def test_refresh_runs_as_live_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
-    """With ``--as-live`` a line says so, and the same experiment runs."""
+    """With ``--as-live``, a line says so, and the same experiment runs."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     command = ["lab", "run", "refresh", "--as-live", "--world", "made:tiny", "--to", "2026-01-12", "--budget", "20"]
     assert main([*command, "--policies", "uniform", "--seeds", "1", "--jobs", "1", "--json"]) == 0
@@ -136,7 +136,7 @@ def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path)
 
 @pytest.mark.usefixtures("here")
 def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.CaptureFixture[str]) -> None:
-    """Both as text and as JSON."""
+    """They are listed both as text and as JSON."""
     assert main(["lab", "list"]) == 0
     assert "made:tiny" in capsys.readouterr().out
     assert main(["lab", "list", "--json"]) == 0

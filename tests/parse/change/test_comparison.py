@@ -1,4 +1,4 @@
-"""What counts as a change to a page, by each of the operator's four choices, and against the synthetic web's truth."""
+"""What counts as a change to a page, by each of the four rules, compared with the synthetic web's truth."""
 
 from collections import Counter
 from collections.abc import Sequence

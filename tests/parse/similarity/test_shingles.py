@@ -74,7 +74,7 @@ def test_no_text_fails(text: str) -> None:
     ],
 )
 def test_normal_forms(text: str, form: str) -> None:
-    """Digits and marks separate, soft hyphens vanish, ideographs are single words, vowel signs stay in their word."""
+    """Digits and marks separate words, soft hyphens disappear, and ideographs are single words."""
     assert normal_form(text).decode() == form
 
 

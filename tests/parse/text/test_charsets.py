@@ -101,7 +101,7 @@ def test_a_declaration_behind_a_long_comment_counts() -> None:
     ],
 )
 def test_what_is_no_declaration_declares_nothing(head: bytes) -> None:
-    """Comments, quoted values, a content without its pragma, and all that the first kilobytes do not hold whole."""
+    """Comments, quoted values, content without its pragma, and incomplete declarations don't count."""
     assert decode_page(head, "text/html").source == "default"
 
 

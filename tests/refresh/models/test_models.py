@@ -28,7 +28,7 @@ def drawn_looks(rates: Floats, gaps_d: Floats, seed: int) -> list[KnownPages]:
 
 
 def test_poisson_finds_the_maximum_of_the_likelihood() -> None:
-    """With hundreds of looks at gaps of all lengths, its rate is the one that a fine search of the likelihood finds."""
+    """With observations at gaps of all lengths, its rate is the one found by a fine search of the likelihood."""
     gaps_d = rng_for(3, "gaps").exponential(4.0, 400)
     story = drawn_looks(np.array([0.3]), gaps_d, 1)
     grid = np.geomspace(0.05, 2.0, 4000)

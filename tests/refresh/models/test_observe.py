@@ -117,7 +117,7 @@ def test_one_day_ahead_is_the_one_day_rule(number: int, price: float) -> None:
 
 
 def test_planning_ahead_turns_from_fast_pages_to_slow_ones() -> None:
-    """Table 1 as a policy: where the one-day rule favours the faster page, days ahead shift looks to the slower."""
+    """As in table 1, the one-day rule favors the faster page, and planning ahead shifts polls to the slower one."""
     lives = LifeCurves(np.zeros(2), np.array([[2.0], [0.1]]) * np.ones(len(EDGES_D)))
     toll = np.full(2, 0.8)
     one, three = (NDay(days=days)._wait_d(lives, toll) for days in (1, 3))

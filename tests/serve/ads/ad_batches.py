@@ -15,7 +15,7 @@ FLOATS = (
 
 
 def ads(rows: int, **columns: Any) -> AdCandidates:
-    """Ads of one phrase that were never shown, each of its own advertiser, with a bid of 1.00 and no budget."""
+    """Return ads of one phrase that were never shown, of different advertisers, with a bid of 1.00 and no budget."""
     usual: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in INTS}
     usual |= {name: np.zeros(rows) for name in FLOATS}
     usual |= {"ad": np.arange(rows), "advertiser": np.arange(rows), "bid": np.full(rows, 100.0)}
