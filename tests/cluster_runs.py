@@ -116,7 +116,7 @@ class Cluster:
         self.nodes.clear()
 
     def shards(self) -> list[ShardStatus]:
-        """The status of every shard, as soon as PostgreSQL responds: on a busy machine it may take a while."""
+        """Return the status of every shard as soon as PostgreSQL responds."""
         for _ in range(PATIENT_TRIES):
             with suppress(ClusterError), connect(self.dsn) as connection:
                 return list_shards(connection)

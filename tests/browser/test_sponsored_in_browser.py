@@ -144,7 +144,7 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
 
 
 def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, console: Page) -> None:
-    """By forms, in light and dark; then by an advertiser's key over the API, limited to that advertiser's ads."""
+    """It uses forms, in light and dark mode, then an advertiser's key that only covers its own ads."""
     console.goto(f"{run.address}/console/sponsored")
     console.click("text=New advertiser")
     console.fill("#name", "bob")

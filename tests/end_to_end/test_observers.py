@@ -160,7 +160,7 @@ def read_rss_kb(pid: int) -> int:
 
 
 def test_a_page_comes_home_whole_then_as_a_difference_then_as_a_digest(tmp_path: Path) -> None:
-    """Home's archive has each version byte by byte, whatever was sent for it, and the program explains who observed."""
+    """Home's archive has each version byte for byte, and the program says which observer fetched it."""
     words = " ".join(f"word{number * 7919 % 3001}" for number in range(3_000))
     body = [f"<title>Far</title><p>{words}".encode()]
 

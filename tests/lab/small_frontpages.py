@@ -18,7 +18,10 @@ def front(
     hosts: Sequence[int],
     failed: Sequence[tuple[int, int]] = (),
 ) -> Frontpages:
-    """Hourly snapshots of sources with these hosts; a row is source, target, start, stop; ``failed`` scrapes."""
+    """Return hourly snapshots of sources with these hosts; a row is source, target, start, stop.
+
+    ``failed`` are scrapes.
+    """
     source, target, start, stop = np.array(rows, np.int64).reshape(-1, 4).T
     ok = np.ones((snapshots, len(hosts)), bool)
     for snapshot, one in failed:
@@ -39,14 +42,14 @@ def front(
 
 
 def _numbered(rows: dict[tuple[int, int], tuple[int, int]]) -> list[Row]:
-    """Targets from 0 on without gaps, as files have them."""
+    """Number targets from 0 without gaps, as in files."""
     number: dict[int, int] = {}
     return [(source, number.setdefault(target, len(number)), *times) for (source, target), times in rows.items()]
 
 
 @st.composite
 def fronts(draw: st.DrawFn, *, snapshots: int = 40, sources: int = 5, fails: bool = True) -> Frontpages:
-    """Recordings longer than a block of the shelf, in which sources overlap; each pair is shown once at most."""
+    """Generate recordings longer than a block, in which sources overlap; each pair is shown at most once."""
     pairs = st.tuples(st.integers(0, sources - 1), st.integers(0, 12))
     times = st.tuples(st.integers(0, snapshots - 1), st.integers(1, snapshots)).map(
         lambda each: (each[0], min(each[0] + each[1], snapshots))

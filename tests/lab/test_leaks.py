@@ -13,14 +13,14 @@ STEPS = 12
 
 
 def altered(world: Floats, at: float, seed: int) -> Floats:
-    """The same numbers before ``at``, and others from then on."""
+    """Return the same numbers before ``at``, and others from then on."""
     other = world.copy()
     other[int(at) :] = rng_for(seed, "future").random(STEPS - int(at))
     return other
 
 
 def playing(chosen: Callable[[Floats, int], float]) -> Callable[[Floats], list[LoggedDecision]]:
-    """A run that decides once a step."""
+    """Run a policy that decides once per step."""
     return lambda world: [LoggedDecision(step, [chosen(world, step)]) for step in range(STEPS)]
 
 
@@ -50,12 +50,12 @@ def test_a_policy_that_looks_one_step_ahead_is_caught_at_that_step(at: int) -> N
 
 
 def test_a_policy_that_knows_how_it_ends_is_caught_at_once() -> None:
-    """A peek at the last number shows in the very first decision."""
+    """Looking at the last number shows in the very first decision."""
     assert find_first_leak(playing(lambda world, _: float(world[-1])), WORLD, altered, 6) == 0
 
 
 def test_a_run_that_decides_less_often_in_another_future_is_caught() -> None:
-    """A decision that is not made, or is made at another time, is another decision."""
+    """A missing decision, or one at another time, is a different decision."""
 
     def lazy(world: Floats) -> list[LoggedDecision]:
         return [LoggedDecision(step, []) for step in range(STEPS) if step != 2 or world[-1] == WORLD[-1]]
@@ -74,5 +74,5 @@ def test_what_is_decided_from_then_on_may_differ() -> None:
 
 
 def test_numbers_that_are_none_are_equal_to_themselves() -> None:
-    """A policy that says "never" with NaN is not called a cheat for it."""
+    """A policy that says "never" with NaN is not considered cheating."""
     assert find_first_leak(lambda _: [LoggedDecision(0, [np.nan, np.inf])], WORLD, altered, 6) is None

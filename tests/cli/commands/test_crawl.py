@@ -187,7 +187,7 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
 
 
 def test_explain_shows_decisions_with_reasons(site: str, tmp_path: Path) -> None:
-    """Covers a fetched page, a disallowed one, one with a dropped parameter, an unknown one, and one on no site."""
+    """Pages are fetched, disallowed, unknown, on no site, or have a dropped parameter."""
     with up(site, *POLITE, cwd=tmp_path):
         patiently(lambda: "/gone" in _Web.asked)
         patiently(lambda: run_json("status", cwd=tmp_path)["urls_waiting"] == 0)

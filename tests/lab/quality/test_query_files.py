@@ -16,7 +16,7 @@ from vedette.text import hash_word, hash_words
 
 
 def test_words_of_versions() -> None:
-    """A corpus has each version's words with their counts, reads equal contents once, and is built once."""
+    """A corpus has each version's words with their counts, reads equal contents once, and is only built once."""
     history = small_history([Life([(0, "Low, low tide"), (1, "ebb")]), Life([(0, "ebb")])])
     corpus = load_corpus(history)
     assert load_corpus(history) is corpus
@@ -30,7 +30,7 @@ def test_words_of_versions() -> None:
 
 
 def test_words_that_nobody_asks_for_are_left_out_but_counted() -> None:
-    """Only the requested words are kept; the length of a text stays the same."""
+    """Only searched words are kept; the length of a text stays the same."""
     history = small_history([Life([(0, "Low, low tide")])])
     corpus = load_corpus(history, only=hash_words(b"tide ebb"))
     assert corpus.term.tolist() == [hash_word("tide")]
@@ -75,7 +75,7 @@ def test_a_query_file_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(max_size=30), max_size=10))
 def test_whatever_a_query_file_says_it_is_read(lines: list[str]) -> None:
-    """No line makes reading fail; every query read has words, each once, and a frequency."""
+    """No line makes reading fail; every query that is read has words, each once, and a frequency."""
     queries = query_files._parse_lines(lines, 0)
     for query in range(len(queries)):
         terms = queries.get_terms(query).tolist()

@@ -1,4 +1,7 @@
-"""Quality of a repository (Pandey08, chapter 4): the example of its Table 4.1, hand-worked scores, and properties."""
+"""Quality of a repository (Pandey08, chapter 4).
+
+The example of Table 4.1, scores calculated by hand, and properties.
+"""
 
 import math
 from functools import cache
@@ -35,18 +38,18 @@ ENGINE = np.array([0, 2, NONE, 5])
 
 
 def cancer() -> Workload:
-    """The example: old and new versions of p1 and p2, p3 which is not known, p4 which is dead, and one query."""
+    """The example: old and new versions of p1 and p2, an unknown page p3, a dead page p4, and one query."""
     lives = [Life([(0, P1[1]), (1, P1[0])]), Life([(0, P2[1]), (1, P2[0])]), Life([(1, P3)]), Life([(0, P4)], 1)]
     return build_workload(load_corpus(small_history(lives)), build_queries([("cancer", 1.0)]), BooleanScoring())
 
 
 def with_live(*pages: int) -> Ints:
-    """Return the engine's state after it fetched these pages."""
+    """Return the engine's state after it has fetched these pages."""
     return np.array([WEB[page] if page in pages else ENGINE[page] for page in range(4)])
 
 
 def test_cancer_example_finds_nothing_as_it_stands() -> None:
-    """p2 and p4 are listed and say nothing of cancer any more, p1 and p3 do and are not listed: quality 0."""
+    """p2 and p4 are listed but are no longer about cancer; p1 and p3 are, but are not listed: quality 0."""
     assert compute_quality(ENGINE, WEB, cancer()) == 0
     assert ideal_quality(WEB, cancer()) == pytest.approx(FIRST + SECOND)
     assert relative_quality(WEB, WEB, cancer()) == 1
@@ -54,17 +57,20 @@ def test_cancer_example_finds_nothing_as_it_stands() -> None:
 
 @pytest.mark.parametrize(("ties", "printed"), [(TieBreak.YOUNGER_FIRST, 0.14), (TieBreak.OLDER_FIRST, 0.74)])
 def test_cancer_example_by_tie_rule(ties: TieBreak, printed: float) -> None:
-    """With p1 fetched again three pages are equal; it is viewed as the third or as the first, by the rule for ties."""
+    """If p1 is fetched again, three pages are equal.
+
+    It is viewed as the third or the first, depending on the tie rule.
+    """
     assert relative_quality(with_live(0), WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
     assert delta_q_exact(0, ENGINE, WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
 
 
 def test_cancer_example_tells_four_discrepancies_apart() -> None:
-    """What each of the four fetches is worth with the younger first, worked out by hand.
+    """The worth of each of the four fetches, with younger pages first, calculated by hand.
 
-    Alone, only p1 (better than its copy: third of three) and p3 (not known yet: second, after the dead p4) gain
-    anything: a page worse than its copy (p2) or dead (p4) does harm only once something good is after it. With p1 there
-    (third), removing p2 makes it second, removing p4 as well makes it first; p3 then comes before p1.
+    Alone, only p1 (better than its copy: third of three) and p3 (unknown: second, after the dead p4) gain anything. A
+    page worse than its copy (p2) or a dead one (p4) only does harm once something good is after it. With p1 as the
+    third, removing p2 makes it second, and removing p4 as well makes it first; then p3 comes before p1.
     """
     best = FIRST + SECOND
     alone = [delta_q_exact(page, ENGINE, WEB, cancer(), TieBreak.YOUNGER_FIRST) for page in range(4)]
@@ -78,24 +84,24 @@ def test_cancer_example_tells_four_discrepancies_apart() -> None:
 
 
 def test_undiscovered_pages_can_be_left_out_of_the_ideal() -> None:
-    """Of the pages that the engine has, only p1 is about cancer: once it is first, refreshing can do no more."""
+    """Of the engine's pages, only p1 is about cancer: once it is first, refreshing cannot improve anything."""
     known = with_live(0, 1, 3)
     assert relative_quality(known, WEB, cancer()) == pytest.approx(FIRST / (FIRST + SECOND))
     assert relative_quality(known, WEB, cancer(), undiscovered=False) == 1
 
 
 def test_nothing_is_missed_where_nothing_answers() -> None:
-    """A web that answers no query has a repository of quality 1."""
+    """If no page matches any query, the repository has quality 1."""
     corpus = load_corpus(small_history([Life([(0, "low tide")])]))
     workload = build_workload(corpus, build_queries([("cancer", 1.0), ("?!", 1.0)]), BooleanScoring())
     assert relative_quality(np.array([NONE]), np.array([0]), workload) == 1
 
 
 def test_text_scores_by_hand() -> None:
-    """Two pages, both with "tide" and one with "low": idf is 1 + ln(2/3) and 1 + ln(2/2) = 1.
+    """Two pages have "tide" and one has "low": idf is 1 + ln(2/3) and 1 + ln(2/2) = 1.
 
-    "low tide" is found in the first, which has four words and "low" twice; idf squared weighs the roots of the counts,
-    and the whole is divided by the root of four and by the length of the query.
+    "low tide" is found in the first page, which has four words and "low" twice; idf squared weighs the roots of the
+    counts, and the sum is divided by the root of four and by the length of the query.
     """
     corpus = load_corpus(small_history([Life([(0, "Low, low tide today")]), Life([(0, "tide")])]))
     scoring = build_tfidf(corpus, np.array([0, 1]))
@@ -106,7 +112,7 @@ def test_text_scores_by_hand() -> None:
 
 
 def test_in_link_scores_by_hand() -> None:
-    """Pages 1 and 2 lead to 0, and 0 leads to 1: the scores are 3, 2 and 1, and only pages with the word are listed."""
+    """Pages 1 and 2 link to 0, and 0 links to 1: the scores are 3, 2 and 1, and only pages with the word are listed."""
     lives = [Life([(0, "tide")], links=(1,)), Life([(0, "tide")], links=(0,)), Life([(0, "ebb")], links=(0,))]
     history = small_history(lives)
     held = np.arange(3)
@@ -117,7 +123,7 @@ def test_in_link_scores_by_hand() -> None:
 
 
 def test_visibility_sums_are_exact_near_and_close_far() -> None:
-    """Sums agree with adding up, across the end of the table too; the printed limits would be off by whole terms."""
+    """Sums agree with adding up the terms, even across the end of the table; the published limits would be off."""
     for first, last in ((1, 1), (3, 70), (9_990, 10_010), (10_001, 10_001), (20_000, 50_000)):
         added = math.fsum(rank**-1.5 for rank in range(first, last + 1))
         assert visibility_sum(np.array([first]), np.array([last]))[0] == pytest.approx(added, rel=1e-8)
@@ -135,7 +141,7 @@ class Scene(NamedTuple):
 
 @cache
 def made_scene(seed: int, pages: int, scoring: str = "text") -> Scene:
-    """Pages of a few words out of twelve, each with one to four versions."""
+    """Generate pages of a few words out of twelve, each with one to four versions."""
     rng = rng_for(seed, "test/quality")
     words = [f"word{at}" for at in range(12)]
     lives, versions, count = [], [], 0
@@ -167,7 +173,7 @@ RULES = st.sampled_from(list(TieBreak))
 
 
 def by_definition(scene: Scene, ties: TieBreak) -> float:
-    """Eq. 4.3 written out query by query and page by page."""
+    """Compute eq. 4.3 query by query and page by page."""
     workload, total = scene.workload, 0.0
     scores = [dict[int, float]() for _ in (0, 1)]
     for side, held in zip(scores, (scene.local, scene.live), strict=True):
@@ -185,13 +191,13 @@ def by_definition(scene: Scene, ties: TieBreak) -> float:
 
 @given(SCENES, RULES)
 def test_quality_is_what_the_equation_says(scene: Scene, ties: TieBreak) -> None:
-    """Computing all queries at once gives the same result as the equation written out."""
+    """Computing all queries at once gives the same result as the equation."""
     assert compute_quality(scene.local, scene.live, scene.workload, ties) == pytest.approx(by_definition(scene, ties))
 
 
 @given(SCENES, RULES, st.booleans())
 def test_no_repository_is_better_than_the_ideal(scene: Scene, ties: TieBreak, undiscovered: bool) -> None:  # noqa: FBT001 - drawn, not called
-    """The share is between 0 and 1, and is 1 for a current copy of everything; ties make no difference there."""
+    """The share is between 0 and 1, and is 1 if all copies are current, whatever the tie rule."""
     share = relative_quality(scene.local, scene.live, scene.workload, ties, undiscovered=undiscovered)
     assert 0 <= share <= 1 + 1e-12
     assert relative_quality(scene.live, scene.live, scene.workload, ties) == pytest.approx(1)
@@ -204,7 +210,7 @@ def test_a_standing_says_the_same_to_the_last_bit(
     undiscovered: bool,  # noqa: FBT001 - drawn, not called
     data: st.DataObject,
 ) -> None:
-    """After any fetches and changes, recomputing only the touched queries equals the whole computation."""
+    """After any fetches and changes, recomputing only the affected queries equals the whole computation."""
     local, live = scene.local.copy(), scene.live.copy()
     standing = QualityTracker(scene.workload, local, live, ties, undiscovered=undiscovered)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -221,7 +227,7 @@ def test_a_standing_says_the_same_to_the_last_bit(
 
 @given(SCENES, RULES, st.data())
 def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: TieBreak, data: st.DataObject) -> None:
-    """Eq. 4.6 over the queries that a page touches is the difference of both qualities over all queries."""
+    """Eq. 4.6 over the queries that a page affects is the difference of both qualities over all queries."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     after = scene.local.copy()
     after[page] = scene.live[page]
@@ -232,7 +238,7 @@ def test_change_in_quality_is_a_difference_of_qualities(scene: Scene, ties: TieB
 
 @given(SCENES, RULES)
 def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: TieBreak) -> None:
-    """The gain of each outdated page, summed over the slots that it moves, is eq. 4.6 for that page."""
+    """The gain of each outdated page, summed over the positions that it moves, is eq. 4.6 for that page."""
     workload, every = scene.workload, np.arange(scene.workload.queries)
     scores = [compute_slot_scores(workload, held) for held in (scene.local, scene.live)]
     slots, gains = compute_slot_gains(workload, scores[0], scores[1], every, ties)
@@ -246,7 +252,7 @@ def test_gains_of_all_pages_at_once_are_those_one_by_one(scene: Scene, ties: Tie
 def test_closed_form_is_exact_where_all_other_copies_are_current(
     scene: Scene, ties: TieBreak, data: st.DataObject
 ) -> None:
-    """It believes the scores of other copies. Where those are true, and queries have one word, it is eq. 4.6."""
+    """It relies on the scores of other copies. If those are current, and queries have one word, it is eq. 4.6."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     local = scene.live.copy()
     local[page] = scene.local[page]
@@ -258,15 +264,15 @@ def test_closed_form_is_exact_where_all_other_copies_are_current(
 
 @given(SCENES, RULES, st.data())
 def test_closed_form_is_never_negative_with_exact_ranks(scene: Scene, ties: TieBreak, data: st.DataObject) -> None:
-    """A page is overtaken by none but better ones, as far as copies say."""
+    """According to the copies, only better pages overtake a page."""
     page = data.draw(st.integers(0, len(scene.local) - 1))
     assert delta_q_a(page, int(scene.live[page]), scene.local, scene.single, ties) >= -1e-9
 
 
 def test_exact_change_in_quality_can_be_negative() -> None:
-    """A page that rises may push down one that deserves better, and whose copy does not show it.
+    """A page that rises may push down a better one whose copy does not show it.
 
-    Both copies have low scores. Page 0 rises above page 1, which by now would be far better still.
+    Both copies have low scores. Page 0 rises above page 1, which by now would be far better.
     """
     old, new, better = "tide a b c d e f g h", "tide a b c d e f", "tide"
     lives = [Life([(0, old), (1, new)]), Life([(0, f"{new} g"), (1, better)])]
@@ -276,10 +282,10 @@ def test_exact_change_in_quality_can_be_negative() -> None:
 
 
 def test_closed_form_orders_pages_nearly_as_the_truth_does() -> None:
-    """With a third of 200 copies half out of date, both orders of pages by worth go together.
+    """With a third of 200 copies half out of date, both orders of pages by worth are similar.
 
-    Closely so for queries of one word. Taking queries of two words for two queries costs a good deal of that on words
-    that are strewn at random, as here; three buckets in place of exact ranks cost more still.
+    For queries with one word, they are very similar. Treating queries with two words as two queries lowers the
+    similarity a lot for randomly distributed words, as here; three buckets instead of exact ranks lower it more.
     """
     scene = half_renewed_scene(0)
     pages = np.flatnonzero(scene.local != scene.live).tolist()
@@ -297,7 +303,7 @@ def test_closed_form_orders_pages_nearly_as_the_truth_does() -> None:
 
 
 def half_renewed_scene(seed: int) -> Scene:
-    """Pages of thirty words by Zipf's law; a change renews half of them; a third of the copies are old."""
+    """Generate pages of thirty words by Zipf's law; a change renews half of them, and a third of the copies are old."""
     rng = rng_for(seed, "test/quality/renewed")
     words, chances = [f"word{at}" for at in range(100)], zipf_shares(100, 1.0)
     lives = []
@@ -313,7 +319,7 @@ def half_renewed_scene(seed: int) -> Scene:
 
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
-    """Spearman's, for numbers that are all different."""
+    """Compute Spearman's rank correlation, for numbers that are all different."""
     ranks = [np.argsort(np.argsort(side)) for side in (one, other)]
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 

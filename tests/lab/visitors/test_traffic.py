@@ -1,4 +1,4 @@
-"""Simulated visitors against a real server on loopback: their actions arrive there, and errors do not stop them."""
+"""Simulated visitors with a real server on loopback: their actions arrive there, and errors do not stop them."""
 
 import os
 import signal
@@ -34,12 +34,12 @@ TITLES = [f"The {thing} of {topic.label}" for topic in TOPICS for thing in topic
 
 
 class Log(list[LoggedEvent]):
-    """A server's log as a list, since only this process reads it."""
+    """A server's log as a list, because only this process reads it."""
 
 
 @contextmanager
 def searchable(log: Log, serve: Serve) -> Iterator[int]:
-    """The real application over pages of the synthetic web's topics; gives its port."""
+    """Run the real application over pages on the synthetic web's topics, and yield its port."""
     held = HeldPages(tuple(result(number + 1, title) for number, title in enumerate(TITLES)))
     recording = SearchRecorder(log, b"secret", lambda _day: b"salt", held.now_s)
     listening = bind("127.0.0.1:0")
@@ -55,12 +55,12 @@ def searchable(log: Log, serve: Serve) -> Iterator[int]:
 
 
 def slates(log: Log) -> dict[str, SearchEvent]:
-    """The searches of a log."""
+    """Return the searches of a log."""
     return {record.id: record for record in log if isinstance(record, SearchEvent)}
 
 
 def events(log: Log, kind: str) -> list[ClickEvent]:
-    """The events of a log that are of this kind."""
+    """Return the events of this kind in a log."""
     return [record for record in log if isinstance(record, ClickEvent) and record.kind == kind]
 
 
@@ -90,7 +90,7 @@ def test_searches_and_events_arrive() -> None:
 
 
 def test_whoever_is_refused_goes_home_and_others_come() -> None:
-    """If two people may search twice each, further visits still happen, and are refused."""
+    """If two people may search twice each, there are further visits, which are refused."""
     log, further = Log(), iter(range(300))
     habits = Habits(people=2, robots=0.0)
     with searchable(log, Serve(rate=Rate(2, 3600.0))) as port:
@@ -102,7 +102,7 @@ def test_whoever_is_refused_goes_home_and_others_come() -> None:
 
 
 def test_a_server_that_is_away_is_shrugged_off() -> None:
-    """No server is listening: every search fails, and nothing breaks."""
+    """If no server is listening, every search fails, and nothing breaks."""
     with bind("127.0.0.1:0") as listening:
         port = listening.getsockname()[1]
     further = iter(range(5))
@@ -112,7 +112,7 @@ def test_a_server_that_is_away_is_shrugged_off() -> None:
 
 
 def test_nobody_comes_before_there_is_something_to_find() -> None:
-    """A server with too few pages is only queried for its number of pages."""
+    """A server with too few pages only gets requests for its number of pages."""
     log, further = Log(), iter(range(1))
     with searchable(log, Serve()) as port:
         tally = run_visitors(
@@ -123,7 +123,7 @@ def test_nobody_comes_before_there_is_something_to_find() -> None:
 
 
 def test_a_process_of_its_own_says_what_it_did() -> None:
-    """A child process searches until it is stopped, also by Ctrl-C, and then reports its numbers."""
+    """A child process searches until it is stopped, even by Ctrl-C, and then reports its numbers."""
     log = Log()
     with searchable(log, Serve()) as port, start_visitors(port, real_clock(), FAST_PER_S, seed=2) as visitors:
         patiently(lambda: len(slates(log)) >= 2, WAIT_S)
@@ -138,7 +138,7 @@ def test_a_process_of_its_own_says_what_it_did() -> None:
 
 @pytest.mark.parametrize("text", ["-1", "6", "nan", "inf", "many", ""])
 def test_how_many_searches_a_demo_may_have(text: str) -> None:
-    """None, some, or as many as allowed; anything else is refused with advice."""
+    """None, some, or as many as allowed; anything else is refused, with advice."""
     assert [parse_visitors(number) for number in ("0", "0.5", f"{MAX_SEARCHES_PER_S:g}")] == [
         0.0,
         0.5,
@@ -165,7 +165,7 @@ time.sleep(60)
 
 
 def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
-    """When its parent is killed, nothing remains."""
+    """If its parent is killed, nothing is left."""
     parent = subprocess.Popen([sys.executable, "-c", STARTING], stdout=subprocess.PIPE, cwd=tmp_path)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())

@@ -1,4 +1,4 @@
-"""Simulated visitors: they follow their habits, one seed is one population, and hostile responses do not hurt."""
+"""Simulated visitors: they follow their habits, one seed is one population, and hostile responses do no harm."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -44,7 +44,7 @@ Answering = Callable[[Search], ResultPage]
 
 
 def deeds(public: VisitorPopulation, arrival: Arrival, answering: Answering) -> list[Action]:
-    """A whole visit to a server that answers so."""
+    """Return the actions of a visit to a server that responds this way."""
     visit = public.simulate_visit(arrival)
     done: list[Action] = []
     found: ResultPage | None = None
@@ -58,7 +58,7 @@ def deeds(public: VisitorPopulation, arrival: Arrival, answering: Answering) -> 
 
 
 def fitting(ask: Search) -> ResultPage:
-    """Ten results; every other one has the query as its title."""
+    """Return ten results; every other one has the query as its title."""
     titles = [ask.query if place % 2 else "Another thing" for place in range(10)]
     hits = tuple(Hit(place + 1, f"http://{place}.test/{ask.page}", title) for place, title in enumerate(titles))
     return ResultPage("slate", hits, has_next=True)
@@ -76,7 +76,7 @@ def test_the_same_seed_is_the_same_public(seed: int, number: int, at_s: float) -
 
 
 def test_another_seed_is_another_public() -> None:
-    """Two seeds do not ask the same things."""
+    """Two seeds do not search for the same things."""
     asked = [
         [deeds(VisitorPopulation(seed), Arrival(number, START_S), fitting)[0] for number in range(50)]
         for seed in (1, 2)
@@ -86,7 +86,7 @@ def test_another_seed_is_another_public() -> None:
 
 @given(APPEALS, CHANCES)
 def test_each_place_is_looked_at_no_more_often_than_the_one_before(appeals: list[Appeal], perseverance: float) -> None:
-    """The first position is always examined; from there the probability only falls."""
+    """The first position is always examined; after it, the probability only decreases."""
     chances = examination_probabilities(appeals, perseverance)
     assert len(chances) == len(appeals)
     assert chances[:1] in ([], [1.0])
@@ -114,7 +114,7 @@ def test_what_is_read_follows_what_is_said_of_reading() -> None:
 
 @given(APPEALS, CHANCES, SEEDS)
 def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed: int) -> None:
-    """Only examined results are clicked, from the top down, and only a clicked page satisfies anyone."""
+    """Only examined results are clicked, from top to bottom, and only a clicked page satisfies a visitor."""
     reading = simulate_reading(appeals, perseverance, rng_for(seed, "test"))
     assert list(reading.opened) == sorted(set(reading.opened))
     assert all(place < reading.examined for place in reading.opened)
@@ -156,7 +156,7 @@ def test_titles_with_the_words_are_opened_more_often() -> None:
 
 
 def test_words_count_in_any_form_and_order() -> None:
-    """What a title shares with a wish is a share of the wish."""
+    """What a title shares with a need is a share of the need."""
     assert word_overlap("how to paint ferries", "Painted ferry: how to") == 1.0
     assert word_overlap("ferry", "Sea walls") == word_overlap("", "Sea walls") == 0.0
 
@@ -186,7 +186,7 @@ def test_days_have_a_rhythm() -> None:
 
 @given(SEEDS, MOMENTS)
 def test_topics_drift_slowly(seed: int, at_s: float) -> None:
-    """All shares are shares; within an hour hardly anything moves, within days something does."""
+    """All shares are valid; within an hour, hardly anything changes, within days, something does."""
     interests = Interests(seed, Habits(), TOPICS)
     now, soon = interests.popularity(at_s), interests.popularity(at_s + HOUR_S)
     assert now.sum() == pytest.approx(1)
@@ -197,7 +197,7 @@ def test_topics_drift_slowly(seed: int, at_s: float) -> None:
 
 @given(SEEDS, MOMENTS)
 def test_fashions_fade(seed: int, at_s: float) -> None:
-    """They never take more than half, have begun, and the same fashion is smaller an hour later."""
+    """Trends never take more than half, have begun, and are smaller an hour later."""
     interests = Interests(seed, Habits(), TOPICS)
     now = interests.active_trends(at_s)
     assert sum(fashion.share for fashion in now) <= 0.5 + 1e-9
@@ -224,7 +224,7 @@ def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
 
 
 def test_what_is_wanted_is_what_the_synthetic_web_writes_about() -> None:
-    """Needs are in words of its topics, towns and titles; invented needs are no words of it."""
+    """Needs consist of words of its topics, towns and titles; made-up needs contain none of its words."""
     phrases = [phrase for topic in TOPICS for words in astuple(topic)[2:] for phrase in words]
     known = {word[:3].lower() for phrase in (*phrases, *TOWNS, "how to") for word in phrase.split()}
     rng, vocabulary = rng_for(1, "test"), " ".join(phrases)
@@ -249,7 +249,7 @@ def test_people_pass_for_people_and_robots_for_robots() -> None:
 
 
 def test_everybody_has_an_address_of_their_own() -> None:
-    """On loopback, the same at each visit, and none that a host of a synthetic web has."""
+    """Addresses are on loopback, the same at each visit, and not used by any host of a synthetic web."""
     people = {
         person.number: person for person in (VisitorPopulation(1).person_for(Arrival(n, START_S)) for n in range(3000))
     }

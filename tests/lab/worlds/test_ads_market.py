@@ -36,12 +36,12 @@ POLICIES = load_policies("ads")
 
 
 def days_of(seed: int = 1, setting: AdMarketSetting = SMALL) -> list[AdMarketDay]:
-    """A small market."""
+    """Return a small market."""
     return draw_market_days(setting, seed)
 
 
 def test_the_four_markets_are_as_described() -> None:
-    """Days, queries, share of budgets, new ads and shifts."""
+    """Days, queries, share of budgets, new ads and shifts are as described."""
     told = {
         name: (each.days, each.queries, each.budget_share, each.new_share, each.shifts)
         for name, each in AD_MARKETS.items()
@@ -55,7 +55,7 @@ def test_the_four_markets_are_as_described() -> None:
 
 
 def test_a_market_has_what_it_says() -> None:
-    """Sixty advertisers on six of forty phrases each, six in ten with budgets that add up to the share."""
+    """Sixty advertisers are on six of forty phrases each, six in ten with budgets that add up to the share."""
     day = days_of()[0]
     assert np.bincount(day.offers.advertiser).tolist() == [6] * 60
     assert len(np.unique(day.offers.phrase * 60 + day.offers.advertiser)) == 360
@@ -67,7 +67,7 @@ def test_a_market_has_what_it_says() -> None:
 
 
 def test_rates_and_bids_have_the_stated_quantiles() -> None:
-    """Over many ads: a median rate of 2.2%, a median bid of 6.25."""
+    """Over many ads, the median rate is 2.2%, and the median bid 6.25."""
     days = [days_of(seed, replace(SMALL, days=1))[0] for seed in range(20)]
     rate, bid = np.concatenate([day.rate for day in days]), np.concatenate([day.offers.bid for day in days])
     assert np.quantile(rate, [0.25, 0.5, 0.75]) == pytest.approx([0.0084, 0.022, 0.046], rel=0.2)
@@ -75,7 +75,7 @@ def test_rates_and_bids_have_the_stated_quantiles() -> None:
 
 
 def test_a_tenth_is_new_each_day() -> None:
-    """Others keep bid and rate."""
+    """The others keep their bids and rates."""
     first, second = days_of()
     changed = np.flatnonzero((first.rate != second.rate) | (first.offers.bid != second.offers.bid))
     assert len(second.new) == 36
@@ -83,7 +83,7 @@ def test_a_tenth_is_new_each_day() -> None:
 
 
 def test_what_is_asked_shifts_only_where_it_should() -> None:
-    """In a shifting market the mornings of some phrase are unlike its evenings, on both days alike."""
+    """In a shifting market, the mornings of some phrase differ from its evenings, on both days alike."""
     shifting = days_of(1, replace(SMALL, queries=6_000, shifts=True))
     halves = [[np.bincount(part, minlength=40)[0] for part in np.array_split(day.query, 2)] for day in shifting]
     steady = [
@@ -96,7 +96,7 @@ def test_what_is_asked_shifts_only_where_it_should() -> None:
 
 
 def test_markets_follow_from_their_seed() -> None:
-    """The same seed gives the same days and luck; another one others."""
+    """The same seed gives the same days and luck; another one gives others."""
     one, same, other = days_of(3), days_of(3), days_of(4)
     assert np.array_equal(one[1].query, same[1].query)
     assert np.array_equal(one[1].click_draws(), same[1].click_draws())
@@ -104,7 +104,7 @@ def test_markets_follow_from_their_seed() -> None:
 
 
 def test_names_that_no_market_has_are_refused() -> None:
-    """And those with variants are read."""
+    """Names with variants can be parsed."""
     assert parse_ad_market("few+flat").factors[:3] == (1.0, 1.0, 1.0)
     assert parse_ad_market("tight+prior-50-90").accuracy == 0.9
     assert parse_ad_market("new-ads+life-3").life_days == 3.0
@@ -125,7 +125,7 @@ def test_priors_have_the_corrected_spread() -> None:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_no_policy_exceeds_a_budget(name: str) -> None:
-    """Not by a cent, with one slot or three."""
+    """This is true to the cent, with one slot or three."""
     days = days_of(1, replace(SMALL, days=1))
     for slots in (1, 3):
         found = run_market(days, POLICIES[name], slots, SLOTS, 1)
@@ -135,7 +135,7 @@ def test_no_policy_exceeds_a_budget(name: str) -> None:
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_side_by_side_is_as_one_by_one(slots: int) -> None:
-    """Ours has no ties, so both ways of running show, earn and spend the same to the cent."""
+    """Ours has no ties, so both ways of running show, earn and spend exactly the same."""
     markets = [days_of(seed, replace(SMALL, queries=120)) for seed in (1, 2, 3)]
     together = run_lockstep(markets, BayesGreedy(), slots, SLOTS, 1)
     for days, found in zip(markets, together, strict=True):
@@ -148,7 +148,7 @@ def test_side_by_side_is_as_one_by_one(slots: int) -> None:
     "name", [name for name, each in POLICIES.items() if isinstance(each, ScorePolicy) and name != "two-level"]
 )
 def test_the_future_does_not_leak(name: str) -> None:
-    """Queries and clicks of the second day change nothing of the first."""
+    """Queries and clicks of the second day change nothing on the first."""
     short = replace(SMALL, queries=120)
     first, second = days_of(1, short)
     other = days_of(9, short)[1]
@@ -168,7 +168,7 @@ def test_true_rates_are_not_seen_but_through_clicks() -> None:
 
 
 def test_the_linear_programme_on_an_example() -> None:
-    """Two phrases of ten queries; the ad worth most can pay for five of them, so the other takes the rest."""
+    """Two phrases with ten queries each; the best ad can pay for five of them, so the other one takes the rest."""
     value, phrase, advertiser = np.array([2.0, 1.0, 1.0]), np.array([0, 0, 1]), np.array([0, 1, 1])
     found = solve_lp_revenue(value, phrase, advertiser, np.array([10.0, 10.0]), np.array([10.0, np.inf]), np.ones(1))
     assert found == pytest.approx(5 * 2 + 5 + 10)
@@ -184,7 +184,7 @@ def test_nobody_earns_more_than_the_bound_on_average() -> None:
 
 
 def test_lower_slots_are_learned_from_their_clicks() -> None:
-    """The same one by one and side by side: where all slots are seen alike, the guess is left behind."""
+    """This is the same one by one and side by side: if all slots are seen alike, the initial guess is replaced."""
     setting = replace(parse_ad_market("few+flat"), days=4, queries=2_000)
     days = [draw_market_days(setting, seed) for seed in (1, 2)]
     factors = np.array(setting.factors)
@@ -197,7 +197,7 @@ def test_lower_slots_are_learned_from_their_clicks() -> None:
 
 
 def test_overspending_would_be_seen() -> None:
-    """The number that must be 0 is not 0 by construction."""
+    """The number that must be 0 is not always 0."""
     spent: Floats = np.zeros((1, PERIODS_PER_DAY, 2))
     spent[0, -1] = [7.0, 3.0]
     assert MarketOutcome(spent, np.array([[5.0, np.inf]]), *np.zeros((3, 1))).overspend == 2.0
@@ -207,14 +207,17 @@ def test_overspending_would_be_seen() -> None:
     ("world", "policy"), [(world, policy) for world, each in GUARANTEES.items() for policy in each]
 )
 def test_what_is_proven_is_kept(world: str, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In three small markets, one of each kind."""
+    """It is checked in three small markets, one of each kind."""
     monkeypatch.setattr("vedette.lab.experiments.ads_promises.REPEATS", 1)
     for seed in (1, 2, 3):
         assert all(row["kept"] == 1.0 for row in build_guarantee_rows(world, policy, 1, seed))
 
 
 def test_rows_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for the whole and one a day; the bound is its own yardstick; odd numbers of slots are refused."""
+    """There is one for the whole and one per day; the bound is compared with itself.
+
+    Odd numbers of slots are refused.
+    """
     monkeypatch.setitem(AD_MARKETS, "few", replace(SMALL, queries=120))
     monkeypatch.setattr("vedette.lab.experiments.ads.BLOCK_SIZE", 2)
     rows = {
@@ -234,7 +237,7 @@ TINY = replace(SMALL, queries=150)
 
 
 def test_a_live_market_is_charged_second_prices_within_budgets() -> None:
-    """No more than the bid at once would be, on the same days, and nothing beyond a budget; limits cost little."""
+    """Charges are at most the bids on the same days, and never beyond a budget; limits cost little."""
     days = draw_market_days(TINY, 3)
     found = run_live_market(days, PacedGreedy(), 1, SLOTS, 1)
     free = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, limits=False)
@@ -263,7 +266,10 @@ def test_an_attack_is_bounded(kind: str) -> None:
 
 
 def test_live_charging_is_asked_for_by_name() -> None:
-    """As an option of a run, or behind the market; an attack is always live, and bounds have no rows there."""
+    """It is an option of a run, or follows the market's name.
+
+    An attack is always live, and bounds have no rows there.
+    """
     plan = build_plan(RunRequest(["sponsor"], ["market:few"], ["default"], seeds=1, charge="live"))
     assert [cell.world for cell in plan.cells] == ["market:few+live"]
     assert parse_ad_market("few+live").live

@@ -1,4 +1,4 @@
-"""Worlds are found by name wherever they are, opened once, and called by names that tell no one's paths."""
+"""Worlds are found by name anywhere, opened once, and have names that do not reveal paths."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def repository(path: Path, text: str = "<title>Home</title><p>Ships and harbours
 
 
 def test_a_repository_is_found_under_its_published_name(folders: Path) -> None:
-    """``git:owner/name`` is looked for where VEDETTE_HISTORIES says, as owner+name/repo; its label is that name."""
+    """``git:owner/name`` is looked up in VEDETTE_HISTORIES, as owner+name/repo; its label is that name."""
     repository(folders / "kept" / "harbour+site" / "repo")
     name = "git:harbour/site#live:content"
     assert get_label(name) == name
@@ -50,7 +50,7 @@ def test_a_repository_is_found_under_its_published_name(folders: Path) -> None:
 
 
 def test_a_path_that_exists_wins_and_is_not_told(folders: Path) -> None:
-    """A clone of one's own is called by its last name only, and that label opens it from then on."""
+    """Your own clone is only called by its last name, which opens it from then on."""
     path = repository(folders / "somewhere" / "mine.git")
     label = register_world(f"git:{path}#live:content")
     assert label == "git:mine#live:content"
@@ -59,7 +59,7 @@ def test_a_path_that_exists_wins_and_is_not_told(folders: Path) -> None:
 
 
 def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
-    """The history is kept as a file by what it is made of; a new commit has another file and another fingerprint."""
+    """The history is stored in a file by its contents; a new commit has another file and another fingerprint."""
     name = f"git:{repository(folders / 'web')}#live:content"
     before, _ = fingerprint_world(name), open_history(name)
     kept = list((folders / "cache" / "histories").iterdir())
@@ -75,7 +75,7 @@ def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
     ["git:harbour/none", "frontpages:none.npz", "live:nowhere", "git:../none", "git:~none/none", "git:" + "a" * 9999],
 )
 def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -> None:
-    """It is no mistake of the person: others can be run without it."""
+    """This is not the user's mistake, and other worlds can be run without it."""
     with pytest.raises(WorldMissing, match="not found"):
         locate_world(name)
     assert folders.is_dir()
@@ -83,14 +83,14 @@ def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -
 
 @pytest.mark.parametrize("name", ["", "made", "made:", "moon:tiny", "made:tiney", "made:tiny:x", "made:tiny:1:2"])
 def test_a_name_that_is_none_is_refused_with_those_that_are(folders: Path, name: str) -> None:
-    """The error says what can be written, and lists the synthetic worlds."""
+    """The error says what to write, and lists the synthetic worlds."""
     with pytest.raises(UsageError, match="small"):
         locate_world(name)
     assert folders.is_dir()
 
 
 def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
-    """Rows would be ambiguous, so the second is refused."""
+    """Rows would be ambiguous, so the second one is refused."""
     register_world(f"git:{repository(folders / 'a' / 'twin')}")
     with pytest.raises(UsageError, match="git:twin"):
         register_world(f"git:{repository(folders / 'b' / 'twin')}")
@@ -105,7 +105,7 @@ def test_a_seed_is_part_of_a_synthetic_world() -> None:
 
 
 def test_kinds_are_not_mixed_up(folders: Path) -> None:
-    """Front pages have no whole past, and a past has no front pages; each says what to write."""
+    """Front pages have no complete history, and a history has no front pages; each error says what to write."""
     (folders / "data" / "discovery").mkdir(parents=True)
     (folders / "data" / "discovery" / "front.npz").write_bytes(b"")
     with pytest.raises(UsageError, match="git:PATH"):

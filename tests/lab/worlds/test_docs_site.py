@@ -1,4 +1,4 @@
-"""The documentation as a site: every page is reachable from the first one, and no link of it is dead."""
+"""The documentation as a site: every page can be reached from the first one, and there are no dead links."""
 
 import re
 from collections import deque
@@ -8,7 +8,7 @@ from vedette.lab.worlds.world import WorldRequest
 
 
 def test_every_page_is_reached_by_links_that_work() -> None:
-    """A walk over links from the first page meets all pages and nothing else."""
+    """Following links from the first page reaches exactly all pages."""
     site = open_docs_site()
     seen, waiting = {"/"}, deque(["/"])
     while waiting:

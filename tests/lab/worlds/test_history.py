@@ -1,4 +1,4 @@
-"""The past of a web as arrays: queried, stored in a file, and given another future."""
+"""The history of a web as arrays: queried, stored in a file, and given another future."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ moments = st.integers(0, END_S).map(float)
 
 @given(histories(), moments)
 def test_versions_are_found_by_time(history: History, now_s: float) -> None:
-    """``version_at`` is the last version of a living page that is not of the future, for any pages in any order."""
+    """``version_at`` is the last version of a living page that is not in the future, for any pages in any order."""
     expected = []
     for page in range(history.pages):
         mine = [row for row in range(len(history.digest)) if history.version_page[row] == page]
@@ -32,7 +32,7 @@ def test_versions_are_found_by_time(history: History, now_s: float) -> None:
 
 @given(histories())
 def test_a_version_holds_until_the_next_or_the_death(history: History) -> None:
-    """Just before the end of a version it is the page's version, at the end no more."""
+    """Just before the end of a version, it is the page's version, but not at the end."""
     for row, end_s in enumerate(history.version_end_s):
         page = history.version_page[row : row + 1]
         assert history.version_at(page, float(np.nextafter(end_s, 0)))[0] == row
@@ -58,7 +58,7 @@ def test_no_fetch_tells_of_pages_that_are_not_born(history: History, now_s: floa
 
 
 def test_time_goes_forward_only() -> None:
-    """A fetch at an earlier time than the last one is an error of the caller."""
+    """A fetch at an earlier time than the last one is the caller's error."""
     none = np.zeros(0, np.int64)
     asked = HistoryFetcher(nothing())
     asked.fetch(none, 5.0)
@@ -67,7 +67,7 @@ def test_time_goes_forward_only() -> None:
 
 
 def nothing() -> History:
-    """A web without pages."""
+    """Return a web without pages."""
     none, some = np.zeros(0, np.int64), np.zeros(0)
     kinds, digests, waves = np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.bool_)
     start = np.zeros(1, np.int64)
@@ -96,7 +96,7 @@ def test_nothing_can_be_saved_too(tmp_path: Path) -> None:
 
 
 def test_long_texts_come_back_from_their_blocks(tmp_path: Path) -> None:
-    """Texts that fill several blocks are found in any order, also empty ones and such as are no Unicode."""
+    """Texts that fill several blocks are found in any order, including empty and invalid ones."""
     texts = ["x" * 700_000, "", "y" * 2_000_000, "\ud800 lone", "z" * 10]
 
     class Long(Texts):
@@ -127,7 +127,7 @@ def test_long_texts_come_back_from_their_blocks(tmp_path: Path) -> None:
 
 @given(histories(), st.data())
 def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: History, data: st.DataObject) -> None:
-    """Any byte that is changed, and any end that is cut off, is an error that says what to do."""
+    """Any changed byte, and any truncation, is an error that says what to do."""
     path = tmp_path_factory.getbasetemp() / "damaged.history"
     save_history(history, path)
     raw = bytearray(path.read_bytes())
@@ -142,7 +142,7 @@ def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: Hi
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
-    """No file, an empty one, and a foreign one: reported, with what to type."""
+    """A missing, empty or foreign file is reported, with what to type."""
     (tmp_path / "empty").touch()
     (tmp_path / "other").write_bytes(b"PK\x03\x04" * 20)
     for name in ("absent", "empty", "other"):
@@ -155,7 +155,7 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
 
 @given(histories(), moments, st.integers(0, 9))
 def test_another_future_has_the_same_past(history: History, at_s: float, seed: int) -> None:
-    """Up to that time, every fetch returns the same from both, and the altered one is a valid history."""
+    """Up to that time, every fetch returns the same from both, and the altered history is valid."""
     other = alter_future(history, at_s, seed)
     old = int(np.count_nonzero(history.born_s <= at_s))
     for now_s in sorted({0.0, at_s / 2, at_s}):
@@ -170,7 +170,7 @@ def test_another_future_has_the_same_past(history: History, at_s: float, seed: i
 
 
 def said(history: History, version: int) -> str:
-    """The text of a version, if there is one."""
+    """Return the text of a version, if there is one."""
     return history.texts.text(int(version)) if version >= 0 else ""
 
 
@@ -191,7 +191,7 @@ def assert_is_history(history: History) -> None:
 
 @given(histories())
 def test_another_future_is_another(history: History) -> None:
-    """From the middle on, versions, births and links differ, and they differ by the seed."""
+    """From the middle on, versions, births and links differ, and they differ by seed."""
     one, two = (alter_future(history, END_S / 2, seed) for seed in (1, 2))
     assert one.version_at_s.tolist() != history.version_at_s.tolist()
     assert one.version_at_s.tolist() != two.version_at_s.tolist()

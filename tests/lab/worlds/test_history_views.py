@@ -10,12 +10,12 @@ from vedette.lab.worlds.history_views import has_waves, remove_waves
 
 
 def page(text: str) -> bytes:
-    """A page that says this."""
+    """Return a page with this text."""
     return f"<title>x</title><p>{text}</p>".encode()
 
 
 def test_waves_are_left_out_and_everything_else_stays(tmp_path: Path) -> None:
-    """Of 30 pages that change together only the single change is left, at its time and with its text; births stay."""
+    """Of 30 pages that change together, only the single change is left, with its time and text; births stay."""
     born = {b"p%d.html" % number: page(f"first {number}") for number in range(30)}
     swept = {path: body + b"<p>swept</p>" for path, body in born.items()}
     edited = swept | {b"p7.html": page("edited alone")}

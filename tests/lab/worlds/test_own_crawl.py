@@ -1,4 +1,4 @@
-"""Your own crawl as a world: when pages existed and changed, by its archive."""
+"""Your own crawl as a world: when pages existed and changed, according to its archive."""
 
 from collections.abc import Iterable
 from math import inf
@@ -17,7 +17,7 @@ Fetched = tuple[str, bytes, float, int]  # a URL, its content, the day, and the 
 
 
 def crawled(folder: Path, *fetches: Fetched) -> History:
-    """The history of a folder whose crawl made these fetches."""
+    """Return the history of a folder whose crawl made these fetches."""
     with opened(folder) as state, Fetches(state) as crawl:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
         for url, body, day, status in fetches:
@@ -29,7 +29,7 @@ def crawled(folder: Path, *fetches: Fetched) -> History:
 
 
 def days(times_s: Iterable[float]) -> list[float]:
-    """Times as days after the crawl began."""
+    """Return times as days after the crawl began."""
     return [(each - NOW_S) / DAY_S for each in times_s]
 
 
@@ -39,7 +39,10 @@ def text(words: str) -> bytes:
 
 
 def test_a_version_begins_when_it_was_noticed(tmp_path: Path) -> None:
-    """Fetched on days 0, 1 and 3, changed by the last: versions of days 0 and 3. One fetch is one version."""
+    """Fetched on days 0, 1 and 3, with a change found by the last: versions of days 0 and 3.
+
+    One fetch is one version.
+    """
     history = crawled(
         tmp_path / "data",
         (PAGE, text("one"), 0, 200),

@@ -22,13 +22,13 @@ STEP = Interval(0.0, 10.0)
 
 
 def reach_of(history: History, step: Interval = STEP) -> list[CoverSets]:
-    """Return the coverage of each site's old pages, with all new pages counted."""
+    """Return the coverage of each site's old pages, counting all new pages."""
     arrivals = Backlinks.from_history(history).find_arrivals(step)
     return compute_cover_sets(arrivals, np.arange(len(arrivals.new)), history.site)
 
 
 def figure_3_1() -> History:
-    """Old p1, p2, p3 (0, 1, 2) and new p4 to p7 (3 to 6): p1 -> p4, p5; p3 -> p5; p4 -> p6, p7."""
+    """Return old p1, p2, p3 (0, 1, 2) and new p4 to p7 (3 to 6): p1 -> p4, p5; p3 -> p5; p4 -> p6, p7."""
     return web([
         P([V(0.0), V(5.0, (3, 4))]),
         P([V(0.0)]),
@@ -41,7 +41,7 @@ def figure_3_1() -> History:
 
 
 def test_figure_3_1_is_covered_by_its_first_page_alone() -> None:
-    """Fetching p1 leads to all four new pages, two of them over p4: the overhead is one quarter."""
+    """Fetching p1 leads to all four new pages, to two of them through p4: the overhead is one quarter."""
     (reach,) = reach_of(figure_3_1())
     cover = compute_greedy_cover(reach.cover_bits)
     assert reach.old_pages[list(cover.rows)].tolist() == [0]
@@ -50,7 +50,7 @@ def test_figure_3_1_is_covered_by_its_first_page_alone() -> None:
 
 
 def test_figure_3_1_has_one_pair_that_overlaps() -> None:
-    """p1 leads to four new pages and p3 to one of these; p2 leads nowhere."""
+    """p1 leads to four new pages and p3 to one of these; p2 leads to none."""
     (reach,) = reach_of(figure_3_1())
     assert list(jaccard_overlaps(reach.cover_bits)) == [(1 / 4, 1)]
 
@@ -63,7 +63,7 @@ def test_paths_lead_over_new_pages_only() -> None:
 
 
 def test_rings_of_new_pages_are_found_by_whoever_leads_to_one() -> None:
-    """New pages that link in a circle, with one beyond it, are all found from the one that an old page links to."""
+    """If new pages link in a circle, with one after it, all are found from the one that an old page links to."""
     history = web([P([V(0.0), V(5.0, (2,))]), P([V(5.0, (2,))]), P([V(5.0, (3,))]), P([V(5.0, (1, 4))]), P([V(5.0)])])
     (reach,) = reach_of(history)
     assert [bits.bit_count() for bits in reach.cover_bits] == [4]
@@ -77,19 +77,19 @@ def test_links_that_are_gone_lead_nowhere() -> None:
 
 
 def test_pages_that_died_in_between_are_not_new() -> None:
-    """A page that appeared and died between two snapshots is in neither of them."""
+    """A page that appeared and died between two snapshots is in neither."""
     history = web([P([V(0.0, (1,))]), P([V(3.0)], died_s=6.0)])
     assert reach_of(history) == []
 
 
 def test_a_page_that_comes_back_is_not_new() -> None:
-    """A URL that was there before is known: its second life needs no discovery."""
+    """A URL that was there before is known, so its second life needs no discovery."""
     history = web([P([V(0.0, (1, 2))]), P([V(0.0)], died_s=2.0, url="/a"), P([V(5.0)], url="/a")])
     assert reach_of(history) == []
 
 
 def test_sites_are_covered_apart() -> None:
-    """Links between sites are left out: the page that only another site links to is an orphan."""
+    """Links between sites are ignored, so a page that is only linked from another site is an orphan."""
     history = web([P([V(0.0), V(5.0, (1, 2))]), P([V(5.0)]), P([V(5.0)], site=1)])
     here, there = reach_of(history)
     assert (here.group, len(here.cover_bits), here.orphans) == (0, 1, 0)
@@ -97,7 +97,7 @@ def test_sites_are_covered_apart() -> None:
 
 
 def test_a_host_is_one_site_whatever_its_folders() -> None:
-    """A history may call folders sites; links between them do not leave the host."""
+    """A history may call folders sites, but links between them stay on the host."""
     history = web(
         [P([V(0.0)], 0, url="https://a/x/"), P([V(0.0)], 1, url="https://a/y/"), P([V(0.0)], 2, url="https://b")]
     )
@@ -105,7 +105,7 @@ def test_a_host_is_one_site_whatever_its_folders() -> None:
 
 
 def test_pages_that_do_not_count_still_lead_on() -> None:
-    """Without waves, a page from a wave is no find, but links on it are followed."""
+    """Without waves, a page from a wave is not counted, but its links are followed."""
     history = web([P([V(0.0), V(5.0, (1,))]), P([V(5.0, (2,))]), P([V(5.0)])])
     arrivals = Backlinks.from_history(history).find_arrivals(STEP)
     (reach,) = compute_cover_sets(arrivals, np.array([-1, 0]), history.site)
@@ -113,7 +113,7 @@ def test_pages_that_do_not_count_still_lead_on() -> None:
 
 
 def test_greedy_takes_no_more_than_it_may() -> None:
-    """A budget of k takes k pages; the algorithm as printed, with |C| <= k, would take one more."""
+    """A budget of k takes k pages; the published algorithm, with |C| <= k, would take one more."""
     sets = [0b111, 0b11000, 0b100000]
     assert [len(compute_greedy_cover(sets, most=k).rows) for k in range(5)] == [0, 1, 2, 3, 3]
 
@@ -137,7 +137,7 @@ def test_greedy_covers_all_that_can_be_covered(sets: list[int]) -> None:
 
 @given(SETS)
 def test_greedy_is_what_weighing_every_row_again_gives(sets: list[int]) -> None:
-    """The lazy heap picks the same rows as trying all of them at every turn, the first of equals."""
+    """The lazy heap picks the same rows as trying all of them each time: the first one of equals."""
     covered = 0
     rows: list[int] = []
     while any(bits & ~covered for bits in sets):
@@ -148,7 +148,7 @@ def test_greedy_is_what_weighing_every_row_again_gives(sets: list[int]) -> None:
 
 @given(SETS, st.integers(1, 3))
 def test_greedy_finds_most_of_what_the_best_choice_finds(sets: list[int], k: int) -> None:
-    """With k pages it finds at least 1 - 1/e of the most that any k pages find."""
+    """With k pages, it finds at least 1 - 1/e of what the best k pages find."""
     best = 0
     for chosen in combinations(sets, min(k, len(sets))):
         union = 0
@@ -160,7 +160,7 @@ def test_greedy_finds_most_of_what_the_best_choice_finds(sets: list[int], k: int
 
 @given(SETS)
 def test_overlaps_are_those_of_all_pairs(sets: list[int]) -> None:
-    """Grouping equal sets gives the same pairs as comparing each with each."""
+    """Grouping equal sets gives the same pairs as comparing all of them."""
     some = [bits for bits in sets if bits]
     plain = [(one & other).bit_count() / (one | other).bit_count() for one, other in combinations(some, 2)]
     grouped = [value for value, times in jaccard_overlaps(sets) for _ in range(times)]
@@ -169,7 +169,7 @@ def test_overlaps_are_those_of_all_pairs(sets: list[int]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30))
 def test_cover_sets_are_those_of_a_plain_walk(links: list[tuple[int, int]]) -> None:
-    """On any small web, what an old page covers is what a walk over new pages meets."""
+    """On any small web, an old page covers what a walk over new pages reaches."""
     out: list[list[int]] = [sorted({b for a, b in links if a == page}) for page in range(12)]
     old = [P([V(0.0), V(5.0, tuple(out[page]))]) for page in range(5)]
     history = web([*old, *(P([V(5.0, tuple(out[page]))]) for page in range(5, 12))])

@@ -1,4 +1,4 @@
-"""Discovery on histories of sites: cycles, policies that learn from full crawls, and the ceiling of those."""
+"""Discovery on histories of sites: cycles, policies that learn from full crawls, and their upper limit."""
 
 import math
 
@@ -26,9 +26,9 @@ WEEKS = 12
 
 
 def a_site() -> History:
-    """Page 0 leads to a new page every week, and page 1 to the same in even weeks; page 2 leads nowhere and dies.
+    """Page 0 links to a new page every week, and page 1 to the same one in even weeks; page 2 links to none and dies.
 
-    In week 6 another new page comes up that only page 3 leads to, which never led to anything before.
+    In week 6, another new page appears that only page 3 links to, which never linked to any before.
     """
     born = [(week + 0.5) * WEEK_S for week in range(WEEKS)]
     number = range(4, 4 + WEEKS)
@@ -40,19 +40,19 @@ def a_site() -> History:
 
 
 def hosts() -> list[list[Cycle]]:
-    """Its weeks."""
+    """Return its weeks."""
     history = a_site()
     return build_cycles(history, history.begin_s, history.end_s, WEEK_S)
 
 
 def row_at(rows: list[Measurements], recrawl: int, k: int) -> Measurements:
-    """The one row of these."""
+    """Return the only row of these."""
     (found,) = [row for row in rows if (row["recrawl"], row["k"]) == (recrawl, k)]
     return found
 
 
 def test_a_cycle_knows_what_leads_to_what_is_new() -> None:
-    """In week 6 there are two new pages: 0 and 1 lead to one, 3 to the other; everything born before is known."""
+    """In week 6, there are two new pages: 0 and 1 link to one, 3 to the other; all earlier pages are known."""
     (cycles,) = hosts()
     assert [cycle.new for cycle in cycles] == [1] * 6 + [2] + [1] * 5
     week = cycles[6]
@@ -63,7 +63,7 @@ def test_a_cycle_knows_what_leads_to_what_is_new() -> None:
 
 
 def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
-    """Page 2 was there at the end of week 3 and dies early in the next, which only a poll reveals."""
+    """Page 2 was there at the end of week 3 and dies early in the next one, which only a poll reveals."""
     (cycles,) = hosts()
     brought = cycles[3].poll(np.array([0, 2]))
     assert brought.ok.tolist() == [True, False]
@@ -71,14 +71,14 @@ def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
 
 
 def test_policies_are_told_of_known_pages_only() -> None:
-    """A page that appears later has no row to choose, and nothing hints at it."""
+    """A page that appears later has no row to choose, and nothing reveals it."""
     (cycles,) = hosts()
     options = CyclePolls(cycles).options(cycles[0])
     assert options.place.tolist() == [0, 1, 2, 3]
 
 
 def test_what_never_led_to_anything_is_above_the_ceiling() -> None:
-    """Eleven weeks after the first have twelve new pages; page 3's surprise is found by no history, all else is."""
+    """After the first week, eleven weeks have twelve new pages; history can find all except page 3's surprise."""
     for name in FULL_CRAWL_POLICIES:
         row = row_at(build_policy_rows(load_policies("discover")[name], hosts(), 100, 1), 1, 100)
         assert row["ceiling"] == pytest.approx(11 / 12)
@@ -87,7 +87,7 @@ def test_what_never_led_to_anything_is_above_the_ceiling() -> None:
 
 
 def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
-    """After week 6 the latest crawl knows 0, 1 and 3; all of history does, too, and no copy is taken by covers."""
+    """After week 6, the latest crawl knows 0, 1 and 3, and so does all of history; no copy is taken by covers."""
     rows = {
         name: row_at(build_policy_rows(load_policies("discover")[name], hosts(), 2, 1), 1, 1)
         for name in FULL_CRAWL_POLICIES
@@ -98,27 +98,27 @@ def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
 
 
 def test_full_crawls_cost_what_they_fetch() -> None:
-    """With weekly full crawls, all known pages are fetched every week; counting that, no overhead is low."""
+    """With weekly full crawls, all known pages are fetched every week; if this counts, no overhead is low."""
     row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 1, 1)
     known = sum(len(cycle.known) for cycle in hosts()[0])
     assert row["overhead_full"] == pytest.approx((known + 11) / 13)
 
 
 def test_crawls_every_few_weeks_are_run_in_every_phase() -> None:
-    """With a crawl every other week, each phase chooses in the other weeks, from its first crawl on."""
+    """With a crawl every other week, each phase chooses in the other weeks, starting after its first crawl."""
     row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 2, 1)
     assert row["cases"] == 11
 
 
 def test_who_learns_from_own_looks_is_told_of_no_full_crawl() -> None:
-    """Round-robin with one look a week has one row, without a ceiling, and wastes no look on a quiet week."""
+    """Round-robin with one poll a week has one row, without an upper limit, and wastes no poll in a quiet week."""
     (row,) = build_policy_rows(load_policies("discover")["round-robin"], hosts(), 1, 1)
     assert (row["recrawl"], row["k"], row["fetches"]) == (0.0, 1.0, 11.0)
     assert "ceiling" not in row
 
 
 def test_the_default_knows_what_its_rivals_know_or_pays_for_it() -> None:
-    """It has rows with full crawls, at the cases of its rivals, and one with only its own polls."""
+    """It has rows with full crawls, for the same cases as other policies, and one with only its own polls."""
     mine, rival = (build_policy_rows(load_policies("discover")[name], hosts(), 3, 1) for name in ("accrual", "od-win"))
     assert [row["recrawl"] for row in mine if row["k"] == 3] == [1.0, 2.0, 4.0, 0.0]
     for every in (1, 2, 4):
@@ -135,7 +135,10 @@ def test_the_experiment_takes_made_histories(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_both_forms_of_a_headline() -> None:
-    """Two hosts, 30 of 100 against 20 and 400 of 1 000 against 400: +25% as a mean of ratios, +2.4% of all pages."""
+    """For two hosts, 30 of 100 against 20, and 400 of 1,000 against 400.
+
+    +25% as a mean of ratios, +2.4% of all pages.
+    """
 
     def row(policy: str, host: float, coverage: float, new: float) -> Row:
         numbers = {

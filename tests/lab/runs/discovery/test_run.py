@@ -30,7 +30,7 @@ from vedette.policy import Ints, Picks
 
 
 def run(world: Frontpages, policy: DiscoveryPolicy | str, k: int, seed: int = 1) -> Outcome:
-    """A run over all snapshots."""
+    """Return a run over all snapshots."""
     span = range(world.snapshots)
     return run_discovery(world, create_chooser(policy, world, k, seed, span), k, span)
 
@@ -41,7 +41,7 @@ def found(outcome: Outcome) -> int:
 
 
 class Told:
-    """Polls the given sources, and keeps the results."""
+    """Poll the given sources, and keep the results."""
 
     def __init__(self, *sources: Sequence[int]) -> None:
         self._sources = sources
@@ -58,9 +58,9 @@ class Told:
 
 
 def test_two_sources_share_the_credit_and_the_union_counts_once() -> None:
-    """Both sources of two hosts show target 0, the second also 1: yields 1 and 2, two finds, the first look has one.
+    """Both sources of two hosts show target 0, the second also 1: yields 1 and 2, two finds, one by the first poll.
 
-    At the next snapshot both show the same, which is known by then: yields 0 and 0.
+    At the next snapshot, both show the same, which is known by then: yields 0 and 0.
     """
     world = front([(0, 0, 0, 2), (1, 0, 0, 2), (1, 1, 0, 2)], snapshots=2, hosts=[0, 1])
     told = Told([0, 1], [1, 0])
@@ -72,20 +72,20 @@ def test_two_sources_share_the_credit_and_the_union_counts_once() -> None:
 
 
 def test_a_failed_look_costs_and_finds_nothing() -> None:
-    """The target is there all the time, but the first scrape failed: it is found at the second look."""
+    """The target is always there, but the first scrape failed, so the second poll finds it."""
     world = front([(0, 0, 0, 2)], snapshots=2, hosts=[0], failed=[(0, 0)])
     outcome = run_discovery(world, Told([0], [0]), 1, range(2))
     assert (outcome.found_at.tolist(), outcome.failed, int(outcome.polls.sum())) == ([1], 1, 2)
 
 
 def brought(place: int, targets: Sequence[int], new: Sequence[bool], *, ok: bool = True) -> PollResults:
-    """The result of one poll."""
+    """Return the result of one poll."""
     shown = np.array(targets, np.int64)
     return PollResults(np.array([place]), np.array([ok]), np.array([0, len(shown)]), shown, np.array(new, bool))
 
 
 def test_the_book_says_what_is_known_of_each_source() -> None:
-    """One source has polls with two new links, with none, and two that failed; the other was never polled."""
+    """One source has polls with two new links, with none, and two failures; the other was never polled."""
     book = PollHistory(np.array([4, 7]))
     book.record(brought(1, [90, 30, 60], [True, False, True]), 100.0)
     book.record(brought(1, [30], [False]), 200.0)
@@ -101,7 +101,7 @@ def test_the_book_says_what_is_known_of_each_source() -> None:
 
 
 def test_the_book_numbers_targets_by_when_they_were_first_brought() -> None:
-    """Targets are numbered when they are found; numbers of the recording would reveal how many are not."""
+    """Targets are numbered when they are found; the recording's numbers would reveal how many are not."""
     book = PollHistory(np.array([0]))
     first = book.record(brought(0, [90, 30], [True, True]), 1.0)
     then = book.record(brought(0, [55, 90], [True, False]), 2.0)
@@ -127,13 +127,13 @@ def test_handed_out_batches_stay_as_they_are() -> None:
 
 
 def test_round_robin_looks_at_each_in_turn() -> None:
-    """With five sources and two polls a step: 0 1, 2 3, 4 0, 1 2."""
+    """With five sources and two polls per step: 0 1, 2 3, 4 0, 1 2."""
     world = front([(0, 0, 0, 4)], snapshots=4, hosts=[0] * 5)
     assert [each.tolist() for each in run(world, RoundRobin(), 2).chosen] == [[0, 1], [2, 3], [4, 0], [1, 2]]
 
 
 def test_random_looks_at_all_equally_often() -> None:
-    """Of six sources, two a step for 900 steps: about 300 each (the deviation is 14; five of them are allowed)."""
+    """Of six sources, two per step for 900 steps: about 300 each, with a deviation of 14, five of which are allowed."""
     world = front([(0, 0, 0, 1)], snapshots=900, hosts=[0] * 6)
     counts = np.bincount(np.concatenate(run(world, Random(), 2).chosen))
     assert np.all(np.abs(counts - 300) < 5 * 14)
@@ -141,7 +141,7 @@ def test_random_looks_at_all_equally_often() -> None:
 
 @given(world=fronts(snapshots=8, fails=False))
 def test_whoever_looks_at_everything_finds_everything(world: Frontpages) -> None:
-    """If every source is polled and no scrape fails, coverage is 1, at once except for the bound."""
+    """If every source is polled and no scrape fails, coverage is 1, immediately except for the bound."""
     for policy in (Random(), RoundRobin(), "bound-myopic"):
         assert run(world, policy, world.sources).found_at.tolist() == world.compute_visibility().first.tolist()
     assert found(run(world, "bound-greedy", world.sources)) == world.targets
@@ -149,7 +149,10 @@ def test_whoever_looks_at_everything_finds_everything(world: Frontpages) -> None
 
 @given(world=fronts(snapshots=1, sources=6), k=st.integers(1, 4))
 def test_in_one_step_the_bounds_keep_what_greedy_promises(world: Frontpages, k: int) -> None:
-    """With one look they find as much as any; with k at least 1 - 1/e of what the best k find (maximum cover)."""
+    """With one poll, they find as much as possible.
+
+    With k, at least 1 - 1/e of what the best k find (maximum cover).
+    """
     sets = [set(world.links(source, 0).tolist()) for source in range(world.sources)]
     best = max(len(set().union(*each)) for each in itertools.combinations(sets, k))
     finds = {bound: found(run(world, bound, k)) for bound in ("bound-greedy", "bound-myopic")}
@@ -159,10 +162,10 @@ def test_in_one_step_the_bounds_keep_what_greedy_promises(world: Frontpages, k: 
 
 @given(world=fronts(snapshots=8), k=st.integers(1, 3))
 def test_bounds_keep_to_the_budget(world: Frontpages, k: int) -> None:
-    """At most k looks at a snapshot; the printed loop takes k + 1.
+    """They make at most k polls per snapshot; the published loop makes k + 1.
 
-    The hourly oracle spends all of them. The greedy bound stops when all that its budget can reach is found, so none of
-    its looks brings nothing.
+    The hourly oracle spends all of them. The greedy bound stops when it has found everything within reach, so it wastes
+    no poll.
     """
     patient = run(world, "bound-greedy", k)
     assert max(len(each) for each in patient.chosen) <= k
@@ -171,7 +174,7 @@ def test_bounds_keep_to_the_budget(world: Frontpages, k: int) -> None:
 
 
 def patient_world() -> Frontpages:
-    """Source 0 shows two targets for two hours and a third in the second; source 1 shows one in the first hour only."""
+    """Source 0 shows two targets for two hours and a third one in the second hour; source 1 shows one in the first."""
     return front([(0, 0, 0, 2), (0, 1, 0, 2), (0, 2, 1, 2), (1, 3, 0, 1)], snapshots=2, hosts=[0, 0])
 
 
@@ -194,7 +197,7 @@ def test_an_unknown_bound_is_refused() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Cheat:
-    """Polls the source that will show most one step later; it has access to the world, which no policy may have."""
+    """Poll the source that will show most one step later; no policy may have access to the world like this."""
 
     world: Frontpages
     name: str = "cheat"
@@ -224,7 +227,7 @@ class Cheat:
 
 
 def busy_world() -> Frontpages:
-    """Twenty hours in which eight sources show targets of their own, some more and for longer than others."""
+    """Return twenty hours in which eight sources show their own targets, some of them more and for longer."""
     rows: list[Row] = []
     for hour, source in itertools.product(range(20), range(8)):
         for _ in range((hour * 3 + source * 5) % 4):
@@ -233,7 +236,7 @@ def busy_world() -> Frontpages:
 
 
 def leak_of(policy: DiscoveryPolicy | type[Cheat]) -> int | None:
-    """The first decision before hour 10 that another future changes."""
+    """Return the first decision before hour 10 that another future changes."""
 
     def decisions(world: Frontpages) -> list[LoggedDecision]:
         at_work = policy(world) if isinstance(policy, type) else policy
@@ -244,33 +247,36 @@ def leak_of(policy: DiscoveryPolicy | type[Cheat]) -> int | None:
 
 @pytest.mark.parametrize("name", load_policies("discover"))
 def test_no_policy_knows_the_future(name: str) -> None:
-    """The same past with different futures gives the same decisions up to then, for every policy of the stage."""
+    """The same past with different futures gives the same decisions up to then, for every policy."""
     assert leak_of(load_policies("discover")[name]) is None
 
 
 def test_a_policy_that_looks_one_step_ahead_is_caught() -> None:
-    """It decides otherwise in the very hour before the future changes."""
+    """It decides differently in the hour before the future changes."""
     assert leak_of(Cheat) == 9
 
 
 def a_file(world: Frontpages, folder: Path) -> str:
-    """The name of a world that is written to a file."""
+    """Return the name of a world that is written to a file."""
     save_frontpages(world, folder / "front.npz")
     return f"frontpages:{folder / 'front.npz'}"
 
 
 def steady_world(sources: int = 12) -> Frontpages:
-    """Seventy hours; source s shows a new target every hour, for an hour; host 1 has one source, host 0 the others."""
+    """Return seventy hours; source s shows a new target every hour, for an hour.
+
+    Host 1 has one source, host 0 the others.
+    """
     rows = [(source, hour * sources + source, hour, hour + 1) for hour in range(70) for source in range(sources)]
     return front(rows, snapshots=70, hosts=[*[0] * (sources - 1), 1])
 
 
 def test_a_cell_in_numbers(tmp_path: Path) -> None:
-    """Three of twelve sources a step find 3 of 12 targets, at once or never; a seventh of the hours is warm-up.
+    """Three of twelve sources per step find 3 of 12 targets, immediately or never; a seventh of the hours is warm-up.
 
-    70 hours: the first ten are warm-up, so 60 * 12 = 720 are new and 180 of them found. The bound finds as many. Each
-    poll finds one: overhead 1. Missed targets count with their hour of life: the 90th percentile is 1 h, and of those
-    found 0 h.
+    Of 70 hours, the first ten are warm-up, so 60 * 12 = 720 are new, and 180 of them are found. The bound finds as
+    many. Each poll finds one: overhead 1. Missed targets count with their hour of life: the 90th percentile is 1 h, and
+    0 h for those found.
     """
     row, *_ = pooled.EXPERIMENT.run(Cell("discovery", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
     assert {name: row[name] for name in ("coverage", "overhead", "overhead_mean", "regret", "regret_steady")} == {
@@ -293,9 +299,10 @@ def test_a_cell_can_be_a_part_of_a_world(tmp_path: Path) -> None:
 
 
 def test_the_regret_curve_is_of_all_that_was_found_so_far(tmp_path: Path) -> None:
-    """On day one only source 0 has news, one target an hour, and on day two source 1; the bound polls the right one.
+    """On day one, only source 0 has news, one target per hour, and on day two, only source 1.
 
-    Round-robin finds every second one of both days: half of it is missing at the end of either.
+    The bound polls the right one. Round-robin finds every second target on both days, so half of them are missing at
+    the end of each.
     """
     rows = [(hour // 24, hour, hour, hour + 1) for hour in range(48)]
     cell = Cell("discovery", a_file(front(rows, snapshots=48, hosts=[0, 0]), tmp_path), "round-robin", 1.0, 1)
@@ -304,7 +311,7 @@ def test_the_regret_curve_is_of_all_that_was_found_so_far(tmp_path: Path) -> Non
 
 
 def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
-    """Every number of a row is announced, but for the host; bounds and policies are among those that can be run."""
+    """Every number of a row except the host is announced; bounds and policies can be run."""
     world = a_file(steady_world(13), tmp_path)
     for experiment in (pooled.EXPERIMENT, by_host.EXPERIMENT):
         for policy in experiment.policies:
@@ -314,7 +321,7 @@ def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
 
 
 def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
-    """Of a host with twelve sources and one with one, the first has a row; without any, the error says what to do."""
+    """Of two hosts with twelve sources and one, the first has a row; without any, the error says what to do."""
     world = a_file(steady_world(13), tmp_path)
     row, *_ = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
     assert (row["host"], row["sources"], row["coverage"]) == (0.0, 12.0, 4 / 12)
@@ -340,7 +347,7 @@ def test_a_cell_comes_out_the_same_again(tmp_path: Path) -> None:
 
 
 def busy_days(days: int) -> Frontpages:
-    """Three sources of one host; each shows two links an hour by day, for two hours each, and none by night."""
+    """Return three sources of one host; each shows two links per hour by day, for two hours each, and none at night."""
     hours = [24 * day + hour for day in range(days) for hour in range(8, 20)]
     births = list(itertools.product(range(3), hours, range(2)))
     rows = [(source, number, hour, hour + 2) for number, (source, hour, _) in enumerate(births)]
@@ -348,7 +355,7 @@ def busy_days(days: int) -> Frontpages:
 
 
 def test_a_price_spends_its_budget_where_links_come() -> None:
-    """With one poll per hour on average, days get more than nights, and spending is near the budget."""
+    """With one poll per hour on average, days get more than nights, and spending is close to the budget."""
     world = busy_days(21)
     looks = by_price.PricedPoller(load_policies("discover")["accrual"], world, 1.0, 1)
     chosen = np.array([len(each) for each in run_discovery(world, looks, looks.k, range(world.snapshots)).chosen])
@@ -358,7 +365,7 @@ def test_a_price_spends_its_budget_where_links_come() -> None:
 
 
 def test_a_run_by_price_tells_what_it_promises(tmp_path: Path) -> None:
-    """It reports all numbers but regret, which would need a bound with as many polls."""
+    """It reports all numbers except regret, which would need a bound with as many polls."""
     path = tmp_path / "days.npz"
     save_frontpages(busy_days(2), path)
     (row,) = by_price.EXPERIMENT.run(Cell("discovery-by-price", f"frontpages:{path}", "default", 1.5, 1))

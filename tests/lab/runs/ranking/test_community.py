@@ -1,4 +1,4 @@
-"""The community in formulas: the corrected theorem against the exact chain, and the fixed point."""
+"""The community as formulas: the corrected theorem compared with the exact chain, and the fixed point."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ from vedette.serve.rank.explore.candidates import Candidates
 
 
 def stationary(rates: np.ndarray, dying: float) -> np.ndarray:
-    """The exact stationary law of the chain: solved from its balance equations, without the theorem."""
+    """Solve the exact stationary distribution of the chain from its balance equations, without the theorem."""
     people = len(rates) - 1
     flow = np.zeros((people + 1, people + 1))
     for state in range(people + 1):
@@ -40,7 +40,7 @@ def stationary(rates: np.ndarray, dying: float) -> np.ndarray:
     ],
 )
 def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, low: float, high: float) -> None:
-    """It sums to 1 and equals the stationary law at five sets of parameters."""
+    """It sums to 1 and equals the stationary distribution for five sets of parameters."""
     rates = np.geomspace(low, high, people + 1)
     law = awareness_distribution(rates[None, :], dying)[0]
     assert law.sum() == pytest.approx(1.0, abs=1e-12)
@@ -49,14 +49,14 @@ def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, lo
 
 @given(st.lists(st.floats(0.0, 1e3), min_size=2, max_size=40), st.floats(1e-4, 10.0))
 def test_theorem_2_sums_to_one_whatever_the_rates(rates: list[float], dying: float) -> None:
-    """Also where pages are never visited, and where everyone knows them."""
+    """This includes pages that are never visited, and pages that everyone knows."""
     law = awareness_distribution(np.array([rates]), dying)
     assert law.sum() == pytest.approx(1.0)
     assert np.all(law >= 0)
 
 
 def test_promotion_finds_pages_sooner_and_brings_more_by_the_model_too() -> None:
-    """In the default community time to become popular falls and quality per click rises with a little promotion."""
+    """In the default community, a little promotion makes pages popular sooner and raises quality per click."""
     community = COMMUNITIES["default"]
     none, some = solve_community(community), solve_community(community, degree=0.1)
     assert some.tbp_days() < none.tbp_days() / 3
@@ -82,7 +82,7 @@ TINY = Community(pages=200, users=100, visits_per_day=500, life_days=60.0)
 
 
 def test_a_run_is_the_same_for_the_same_seed_and_stays_in_bounds() -> None:
-    """Two runs agree in every number; quality per click is between nothing and the ideal."""
+    """Two runs have the same numbers, and quality per click is between zero and the ideal."""
     phases = Phases(40, 60, 20)
     first, again = (simulate_community(TINY, Selective(), phases, 3) for _ in range(2))
     assert first.qpc == again.qpc
@@ -92,7 +92,7 @@ def test_a_run_is_the_same_for_the_same_seed_and_stays_in_bounds() -> None:
 
 
 def test_promotion_explores_and_popularity_does_not() -> None:
-    """Under selective promotion fewer pages stay unseen than under popularity alone."""
+    """Under selective promotion, fewer pages stay unseen than with popularity alone."""
     phases = Phases(60, 60, 1)
     alone, promoted = (simulate_community(TINY, policy, phases, 1) for policy in (Popularity(), Selective(degree=0.3)))
     assert promoted.unseen_share < alone.unseen_share
@@ -128,7 +128,7 @@ def test_a_policy_never_sees_quality() -> None:
 
 
 def test_names_of_communities_can_be_refined() -> None:
-    """Exact popularity and another law of quality are part of the name."""
+    """Exact popularity and another distribution of quality can be part of the name."""
     found = parse_community("busy+exact+0.5")
     assert found.exact
     assert found.exponent == 0.5

@@ -1,4 +1,4 @@
-"""The ranking experiment has what runs live: driven through one history, both decide alike for each promotion."""
+"""The ranking experiment uses the live modules: with the same history, both decide alike for each promotion."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ PAGES, PEOPLE, DAY = 60, 90, 500.0
 
 
 def visits_of(people: int) -> tuple[Ints, Ints, Floats]:
-    """Return who saw which page, and liked it: each page once per person, the first by many, the last ten by no one."""
+    """Return who saw and liked which page: each page once per person, the first by many, the last ten by no one."""
     rng = np.random.default_rng(7)
     sees = rng.random((PEOPLE, PAGES)) < np.append(np.geomspace(0.9, 0.02, PAGES - 10), np.zeros(10))
     likes = rng.random((PEOPLE, PAGES)) < rng.permutation(np.geomspace(0.9, 0.05, PAGES))
@@ -38,7 +38,7 @@ def visits_of(people: int) -> tuple[Ints, Ints, Floats]:
 
 
 def learn_live(people: int, folder: Path) -> Reputation | None:
-    """Learn from logged views as click learning does, and keep it in the file that searches read."""
+    """Learn from logged views as click learning does, and save it in the file that searches read."""
     person, page, liked = visits_of(people)
     at_days, slates = np.full(len(page), DAY), np.arange(len(page))
     zeros = np.zeros(len(page), np.int64)
@@ -52,7 +52,7 @@ def learn_live(people: int, folder: Path) -> Reputation | None:
 
 
 def order_live(known: Reputation | None, relevance: Floats, audience: Audience) -> LearnedOrder:
-    """Answer a search: all pages match it, the best first."""
+    """Answer a search that all pages match, the best first."""
     none, rows = np.zeros(PAGES), np.arange(PAGES)
     signals = PageSignals(rows * 0, rows, none, none, none, rows * 0, rows * 0, none, none, none, none)
     features = np.zeros((PAGES, len(ALL_FEATURES)))
@@ -77,7 +77,7 @@ def test_lab_and_live_decide_alike_which_pages_are_tried(
     promotion: str,
     tmp_path: Path,
 ) -> None:
-    """From one history, for many visitors: the same order, the same trials and the same propensities, bit for bit."""
+    """For many visitors, the order, the trials and the propensities are the same, bit for bit."""
     relevance = np.ones(PAGES) if flat else np.exp(np.linspace(2.0, 0.0, PAGES))
     policy = find_policy("default" if promotion == DEFAULT_PROMOTION else f"live-{promotion}")
     assert isinstance(policy, LiveRanking)
@@ -97,7 +97,7 @@ def test_lab_and_live_decide_alike_which_pages_are_tried(
 
 
 def test_too_few_clicks_teach_neither(tmp_path: Path) -> None:
-    """Below the number of clicks that live learning asks for, both order by relevance alone."""
+    """Below the number of clicks that live learning requires, both order by relevance alone."""
     relevance = np.exp(np.linspace(2.0, 0.0, PAGES))
     batch = candidates_of(5, relevance)
     assert 0 < batch.aware.sum() < MIN_CLICKS

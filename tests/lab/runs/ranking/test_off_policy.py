@@ -1,4 +1,4 @@
-"""Estimates of another order, compared with trying it: from a log to rows of the experiment."""
+"""Estimates for another order, compared with trying it: from a log to rows of the experiment."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ PLACES = 10
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Searches of six queries, whose fifth result everyone likes and few see."""
+    """Return searches of six queries, whose fifth result everyone likes and few see."""
     rng, lines = rng_for(1, "test/off-policy-run"), []
     for search in range(1500):
         query = int(rng.integers(6))
@@ -47,7 +47,7 @@ def test_with_enough_searches_the_truth_is_near(log: Path, policy: str, model: s
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
 def test_with_few_searches_nothing_is_claimed(log: Path, policy: str) -> None:
-    """Then there is no number that anyone could take for one."""
+    """In this case, there is no number that could be mistaken for an estimate."""
     found = row(log, policy, 100)
     assert found["enough"] == 0.0
     assert math.isnan(found["estimate"])
@@ -55,19 +55,19 @@ def test_with_few_searches_nothing_is_claimed(log: Path, policy: str) -> None:
 
 
 def test_worlds_are_known_by_file_and_model(log: Path) -> None:
-    """Rows say which visitors they were, and never if the file is."""
+    """Rows contain the visitor model, but not the path of the file."""
     assert get_label(f"clicks:{log}") == "clicks:small.tsv+dbn"
     assert get_label(f"clicks:{log}+position") == "clicks:small.tsv+position"
 
 
 @pytest.mark.parametrize("name", ["{log}+dnb", "nowhere.tsv", "{log}.gz"])
 def test_wrong_names_are_told(log: Path, name: str) -> None:
-    """In one line that says what to write."""
+    """The error is one line that says what to write."""
     with pytest.raises(UsageError, match="clicks:"):
         get_label("clicks:" + name.format(log=log))
 
 
 def test_an_unknown_estimate_is_told(log: Path) -> None:
-    """With those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(UsageError, match="ips, snips, dr"):
         row(log, "guess", 300)

@@ -1,4 +1,4 @@
-"""One implementation decides in the lab and live: both are driven through one history, for every live policy."""
+"""One implementation decides in the lab and live: both run through the same history, for every live policy."""
 
 from functools import partial
 
@@ -23,13 +23,13 @@ EVERY_D = {f"{SITE}news/{n}": n / 2 for n in range(1, 5)} | {f"{SITE}docs/{n}": 
 
 
 def served_page(every_d: float, now_s: float) -> Reply:
-    """A page that says something else after each such time."""
+    """Return a page whose text changes after each such time."""
     turn = int(now_s // (every_d * DAY_S)) if every_d else 0
     return page(title="".join(chr(97 + int(digit)) for digit in str(turn)))
 
 
 def small_web() -> MemoryWeb:
-    """A start that links to pages which change, and to one that is gone for a while."""
+    """Return a start page that links to pages that change, and to one that is gone for a while."""
     links = [url.removeprefix(SITE.rstrip("/")) for url in EVERY_D]
     replies: dict[str, Served | Server] = {url: partial(served_page, every_d) for url, every_d in EVERY_D.items()}
     replies[f"{SITE}docs/away"] = lambda now_s: Reply(404) if 2 * DAY_S < now_s < 5 * DAY_S else page(title="here")
@@ -37,7 +37,7 @@ def small_web() -> MemoryWeb:
 
 
 def drive_live(policy: str, days: int) -> tuple[Drive, list[Decision]]:
-    """Crawl a site that is busy by day, with gains, views and signals now and then; return all refresh decisions."""
+    """Crawl a site that is busy by day, with some gains, views and signals; return all refresh decisions."""
     decisions: list[Decision] = []
     schedule = Schedule(recrawl=True, witness=decisions.append)
     site = Site(f"{SITE}start", busy_hours="08:00-18:00 x3")
@@ -51,13 +51,13 @@ def drive_live(policy: str, days: int) -> tuple[Drive, list[Decision]]:
 
 
 def find_pages(drive: Drive, decision: Decision, urls: list[str]) -> Ints:
-    """Which pages a decision was about: no two fetches of a host end at the same moment."""
+    """Return the pages of a decision: no two fetches of a host end at the same time."""
     url_at = {asked.ended_s: asked.url for asked in drive.log if asked.purpose == "page"}
     return np.array([urls.index(url_at[at_s]) for at_s in decision.facts["last_fetch_s"]])  # type: ignore[index]  # numbers
 
 
 def to_findings(decision: Decision) -> FetchFindings:
-    """Return the live engine's findings, without its policy's memory."""
+    """Return the live engine's observations, without its policy's memory."""
     own = {"place", "section", "site"}
     facts = {name: np.array(decision.facts[name]) for name in KnownPages.__slots__ if name not in own}
     last_fetch_s, changed, gone, first = (
@@ -67,7 +67,7 @@ def to_findings(decision: Decision) -> FetchFindings:
 
 
 def replay(agent: PolicyAgent, pages: Ints, decision: Decision) -> list[float]:
-    """Let the lab's agent decide the same, from its own memory."""
+    """Let the lab's agent make the same decisions, from its own memory."""
     told, now_s = to_findings(decision), decision.now_s
     price = float(decision.facts["price"][0])  # type: ignore[arg-type]  # a column of one number
     if decision.stage == "refresh/gained":
@@ -80,7 +80,7 @@ def replay(agent: PolicyAgent, pages: Ints, decision: Decision) -> list[float]:
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_live_and_lab_decide_the_same_to_the_bit(policy: str) -> None:
-    """From findings alone the lab's agent dates each batch as the engine did over its store: no memory is handed on."""
+    """From observations alone, the lab's agent sets the same due times as the engine: no memory is shared."""
     drive, decisions = drive_live(policy, days=9)
     urls = list(dict.fromkeys(asked.url for asked in drive.log if asked.purpose == "page"))
     history = web([P([V(0.0)], url=url) for url in urls])

@@ -19,7 +19,10 @@ STOP_D = 20.0
 
 
 def changing_site() -> History:
-    """A site whose pages change by chance, once in 4 to 60 days on average; together about three times a day."""
+    """Return a site whose pages change at random, once in 4 to 60 days on average.
+
+    In total, about three times a day.
+    """
     rng = rng_for(5, "tests/announced")
     gaps_d = [rng.exponential(mean_d, 4 * DAYS) for mean_d in np.geomspace(4.0, 60.0, PAGES)]
     times_s = [[0.0, *(at_d * DAY_S for at_d in np.cumsum(gaps) if at_d < DAYS)] for gaps in gaps_d]
@@ -29,14 +32,14 @@ def changing_site() -> History:
 
 @dataclass(frozen=True)
 class Sitemap:
-    """A sitemap that is read with every batch and dates all changes until a day; from then on it may be unreadable."""
+    """A sitemap that is fetched with every batch and dates all changes until a day; then it may be unreadable."""
 
     history: History
     until_d: float = np.inf
     is_readable: bool = True
 
     def announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
-        """When each page last changed, as far as the sitemap says, and when it was last read."""
+        """Return when each page last changed, according to the sitemap, and when the sitemap was last fetched."""
         until_s = min(now_s, self.until_d * DAY_S)
         at_s = self.history.version_at(pages, until_s)
         changed_s = self.history.version_at_s[at_s]
@@ -46,7 +49,7 @@ class Sitemap:
 
 @cache
 def stale_share(until_d: float | None, *, is_readable: bool = True) -> float:
-    """The share of copies that are out of date after the first days; None for a site without a sitemap."""
+    """Return the share of outdated copies after the first days; None means a site without a sitemap."""
     history = changing_site()
     sitemap = Sitemap(history, until_d, is_readable) if until_d is not None else None
     game = RefreshGame(0.0, DAYS * DAY_S, BUDGET, step_s=DAY_S / 3, warm_up=STOP_D / DAYS)
@@ -54,12 +57,12 @@ def stale_share(until_d: float | None, *, is_readable: bool = True) -> float:
 
 
 def test_pages_that_are_announced_perfectly_are_fresh() -> None:
-    """With a fetch for every announced change there is hardly a stale copy, and far fewer than without."""
+    """With a fetch for every announced change, there are hardly any outdated copies, far fewer than without."""
     assert stale_share(np.inf) <= 0.05
     assert stale_share(np.inf) < stale_share(None) / 2
 
 
 @pytest.mark.parametrize("is_readable", [True, False])
 def test_a_sitemap_that_stops_does_no_harm(*, is_readable: bool) -> None:
-    """When announcements stop, copies are as fresh as without any, whether or not the sitemap is read."""
+    """When announcements stop, copies are as fresh as without any, even if the sitemap is unreadable."""
     assert stale_share(STOP_D, is_readable=is_readable) <= stale_share(None) + 0.01

@@ -1,4 +1,4 @@
-"""Calibration: which models predict what and when, what is judged, and that none can beat the truth."""
+"""Calibration: what each model predicts and when, what is judged, and that none can beat the truth."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ COVERING = [MODELS[name] for name in ("mixture", "poisson", "replacement", "sign
 
 
 class Truthful:
-    """Knows the rate of every page, passed as the section; so it does what no model can."""
+    """A model that knows each page's rate, passed as the section, which no real model can."""
 
     name, page_width, group_width = "truthful", 1, 1
 
@@ -44,27 +44,27 @@ class Truthful:
         return memory.grow_for(batch)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """The true one."""
+        """Return the true probability."""
         del memory
         rate = self._rates[batch.section]
         return -np.expm1(-rate * (at_s - batch.last_fetch_s) / DAY_S)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """The true ones."""
+        """Return the true rates."""
         del memory
         rate = self._rates[batch.section]
         return Rates(rate, rate, rate)
 
 
 def memoryless(rates: Floats, days: int) -> History:
-    """Pages that change at these rates."""
+    """Return pages that change at these rates."""
     rng = rng_for(5, "tests/calibration")
     lives = [np.cumsum(rng.exponential(1 / rate, int(3 * rate * days) + 20)) for rate in rates]
     return web([P([V(0.0), *(V(day * DAY_S) for day in life if day < days)]) for life in lives], end_s=days * DAY_S)
 
 
 def test_no_model_beats_the_truth_and_learners_beat_guessing() -> None:
-    """On memoryless pages the true chances score best; all models do better than the share of changes alone."""
+    """On memoryless pages, true probabilities score best, and all models beat the share of changes alone."""
     rates = rng_for(1, "rates").gamma(0.7, 0.1, 60)
     everyone = [Truthful(rates), *MODELS.values()]
     alone = Groups(np.arange(60), np.zeros(60, np.int64))
@@ -106,13 +106,13 @@ def test_scores_are_those_of_the_books() -> None:
 
 
 def test_intervals_are_by_pages() -> None:
-    """A hundred fetches of two pages are two samples: the interval extends from one page's mean to the other's."""
+    """A hundred fetches of two pages are two samples: the interval ranges from one page's mean to the other's."""
     score = bootstrap_score(np.repeat([0.0, 1.0], 50), np.repeat([3, 8], 50), 1)
     assert score == (0.5, 0.0, 1.0)
 
 
 def test_true_chances_lie_on_the_diagonal() -> None:
-    """If outcomes are drawn by the probabilities, predictions and findings agree in every bin."""
+    """If outcomes are drawn with the predicted probabilities, predictions and outcomes agree in every bin."""
     rng = rng_for(2, "bins")
     chance = rng.random(40_000)
     bins = bin_reliability(chance, rng.random(40_000) < chance)
@@ -131,6 +131,6 @@ def test_rows_are_a_summary_and_its_bins() -> None:
 
 
 def test_an_unknown_model_is_named() -> None:
-    """Naming a policy instead of a model lists the models."""
+    """The error for a policy instead of a model lists the models."""
     with pytest.raises(UsageError, match="did you mean pooled"):
         EXPERIMENT.run(Cell("calibration", "made:1", "poled", 1.0, 1))

@@ -21,7 +21,7 @@ QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), (
 
 
 def a_web(seed: int, pages: int, versions: int) -> History:
-    """Pages that say a few words, other ones in each version."""
+    """Return pages with a few words, and other words in each version."""
     rng = rng_for(seed, "tests/gains")
     lives = []
     for _ in range(pages):
@@ -31,7 +31,7 @@ def a_web(seed: int, pages: int, versions: int) -> History:
 
 
 def asked(history: History, *, ties: bool) -> Workload:
-    """Scores that are all equal, or those of texts."""
+    """Return scores that are all equal, or those of texts."""
     corpus = load_corpus(history)
     scoring = BooleanScoring() if ties else build_tfidf(corpus, np.arange(len(history.version_page)))
     return build_workload(corpus, QUERIES, scoring)
@@ -64,7 +64,7 @@ def test_each_fetch_of_each_batch_brings_what_the_closed_form_says(seed: int, pa
 
 
 def viewed(workload: Workload, copies: np.ndarray) -> np.ndarray:
-    """The share of each page in all results that are viewed, by whole lists."""
+    """Return the share of each page in all viewed results, from whole lists."""
     lists = rank_results(workload, compute_slot_scores(workload, copies), np.arange(workload.queries))
     seen = np.zeros(len(copies))
     np.add.at(seen, workload.slot_page[lists.slot], workload.frequency[lists.row] * visibility(lists.rank))
@@ -86,7 +86,7 @@ def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
 
 
 def test_what_says_the_same_brings_nothing() -> None:
-    """A new version with the words of the old one has the same scores: exactly nothing is gained."""
+    """A new version with the words of the old one has the same scores and a gain of exactly zero."""
     history = small_history([Life([(0, "word0 tide"), (1, "tide word0")]), Life([(0, "word0")])])
     gains = GainTracker(history, asked(history, ties=False))
     gains.add_copies(np.arange(2), np.array([0, 2]))
@@ -94,7 +94,7 @@ def test_what_says_the_same_brings_nothing() -> None:
 
 
 def test_shares_of_shingles_that_differ() -> None:
-    """Four words of eight exchanged at the end: of five shingles the first stays, so eight of nine differ."""
+    """If the last four of eight words are replaced, the first of five shingles stays, so eight of nine differ."""
     begin, end = "one two three four", "five six seven eight"
     lives = [Life([(0, f"{begin} {end}"), (1, f"{begin} nine ten eleven twelve"), (2, f"{begin.upper()} {end}!")])]
     shares = ShingleDistance(small_history(lives))

@@ -1,4 +1,4 @@
-"""Quality during refreshing: computed by hand, equal to the whole computation, and below its bound."""
+"""Quality during refreshing: calculated by hand, equal to the whole computation, and below its bound."""
 
 from functools import cache
 from math import inf
@@ -42,12 +42,12 @@ QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), (
 
 
 class ByTable(NamedTuple):
-    """Fetches given pages in given hours, regardless of observations."""
+    """Fetch given pages in given hours, regardless of observations."""
 
     pages: dict[float, list[int]]
 
     def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
-        """By the table."""
+        """Choose by the table."""
         del copies, most
         return np.array(self.pages.get(now_s / HOUR_S, []), np.int64)
 
@@ -55,9 +55,10 @@ class ByTable(NamedTuple):
 def test_three_pages_and_two_queries_by_hand() -> None:
     """Boolean scores, "tide" searched twice and "ebb" once; three measurements, at the end of each day.
 
-    Page 0 has "ebb" and dies at 36 h; page 1 has "tide", from 12 h on "ebb"; page 2 has "tide". Day 1, nothing fetched:
-    for "tide" page 1 is before page 2 and is worth nothing; for "ebb" page 1 is not listed. Day 2, page 1 fetched at 30
-    h: "tide" is right; for "ebb" page 0 is first and dead. Day 3, page 0 fetched at 60 h: everything is correct.
+    Page 0 has "ebb" and dies at 36 h; page 1 has "tide", and from 12 h on "ebb"; page 2 has "tide". Day 1, nothing is
+    fetched: for "tide", page 1 is before page 2 and is worth nothing; for "ebb", page 1 is not listed. Day 2, page 1 is
+    fetched at 30 h: "tide" is right; for "ebb", page 0 is first and dead. Day 3, page 0 is fetched at 60 h: everything
+    is correct.
     """
     lives = [Life([(0, "ebb")], 36 * HOUR_S), Life([(0, "tide"), (12 * HOUR_S, "ebb")]), Life([(0, "tide")])]
     history = small_history(lives, end_s=3 * DAY_S)
@@ -86,7 +87,7 @@ def told(seed: int, pages: int, days: int = 4) -> History:
 
 
 def asked_of(history: History) -> Workload:
-    """A few queries with TF-IDF scores, words as rare as they are on each page's first version."""
+    """Return a few queries with TF-IDF scores, based on each page's first version."""
     corpus = load_corpus(history)
     return build_workload(corpus, QUERIES, build_tfidf(corpus, history.first_version))
 
@@ -106,7 +107,7 @@ def copies_at(history: History, log: list[tuple[float, list[int]]], now_s: float
 @settings(max_examples=25)
 @given(TOLD, st.floats(1.0, 100.0), st.sampled_from((1.0, 5.0)))
 def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History, budget: float, step_h: float) -> None:
-    """The running value equals eq. 4.5 over all copies and all pages at that moment."""
+    """The running value always equals eq. 4.5 over all copies and all pages."""
     workload, log = asked_of(history), list[tuple[float, list[int]]]()
     watch = QualityMonitor(history, workload, 0.0, history.end_s)
 
@@ -126,7 +127,7 @@ def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History
 @settings(max_examples=10)
 @given(TOLD, st.sampled_from(("uniform", "bound-delta-q")))
 def test_who_fetches_everything_has_quality_1(history: History, policy: str) -> None:
-    """With a budget for every page in every hour all copies that matter are current at every look."""
+    """With a budget for every page in every hour, all relevant copies are always current."""
     game = RefreshGame(0.0, history.end_s, 24.0 * history.pages)
     (row,) = build_rows(history, policy, game, QuerySet(asked_of(history), FROM_PAGES))
     assert row["quality"] == pytest.approx(1)
@@ -135,7 +136,7 @@ def test_who_fetches_everything_has_quality_1(history: History, policy: str) -> 
 @settings(max_examples=10)
 @given(TOLD, st.floats(0.5, 60.0))
 def test_the_bound_keeps_to_its_budget_and_fetches_changes_only(history: History, budget: float) -> None:
-    """It never fetches more than has been saved, no page twice at once, and none whose copy is current."""
+    """It never fetches more than was saved up, no page twice at a time, and no page whose copy is current."""
     spent: list[int] = []
     game = RefreshGame(0.0, history.end_s, budget)
 
@@ -152,7 +153,7 @@ def test_the_bound_keeps_to_its_budget_and_fetches_changes_only(history: History
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_bound_is_better_than_lots(seed: int) -> None:
-    """With six fetches a day for sixty pages, it is above random fetches by far more than rounding."""
+    """With six fetches a day for sixty pages, it is far better than random fetches."""
     history = told(seed, 60, days=10)
     game, asking = RefreshGame(0.0, history.end_s, 6.0, seed=seed), QuerySet(asked_of(history), FROM_PAGES)
     quality = {name: build_rows(history, name, game, asking)[0]["quality"] for name in ("bound-delta-q", "random")}
@@ -160,7 +161,7 @@ def test_the_bound_is_better_than_lots(seed: int) -> None:
 
 
 def test_the_bound_sees_the_present_and_no_more() -> None:
-    """Another future changes no earlier choice, given the queries and the rarity of words."""
+    """Given the queries and word frequencies, another future changes no earlier choice."""
     history = told(1, 40, days=6)
     rarity = build_tfidf(load_corpus(history), history.first_version)
 
@@ -191,9 +192,9 @@ def test_the_bound_is_refused_where_pages_have_no_texts() -> None:
 
 
 def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row has every metric then, but the crawler's estimate only where a policy has a chance of change.
+    """In this case, a row has every metric, but the crawler's estimate only if a policy has probabilities.
 
-    Queries come from the pages themselves where there is no file.
+    Without a file, queries are taken from the pages.
     """
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
     history = told(2, 20)
@@ -207,7 +208,7 @@ def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatc
 
 
 def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a file, queries that a version of the span answers are used; here one, a second only later."""
+    """Queries from a file are used if a version in the span matches them; here, one, and a second one later."""
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / QUERY_FILES[0]).write_text("low tide\nebb\nno such words\ntide ebb\n")
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
@@ -231,7 +232,7 @@ def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_crawlers_own_estimate_is_near_the_truth() -> None:
-    """It sees only its fetches, and estimates quality better than the share of current pages would."""
+    """It only uses its fetches, and is closer to the truth than the share of current pages."""
     rng = rng_for(5, "lives")
     lives = []
     for number in range(60):

@@ -1,4 +1,4 @@
-"""The refresh loop: computed by hand, within its budget, blind to the future, and below its bound."""
+"""The refresh loop: calculated by hand, within its budget, blind to the future, and below its bound."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -34,7 +34,7 @@ POLICIES = tuple(name for name in EXPERIMENT.policies if name != "bound-delta-q"
 
 
 def world(*pages: Page, end_s: float) -> History:
-    """Pages with birth, death, and versions as (time, digest); times in seconds from 0."""
+    """Return pages with birth, death, and versions as (time, digest); times in seconds from 0."""
     versions = [(number, *version) for number, (_, _, told) in enumerate(pages) for version in told]
     return History(
         name="by hand",
@@ -69,7 +69,7 @@ class Timetable(Fixed):
 
 
 def three_pages() -> History:
-    """One that changes at 1 h, one that is born at 1 h and dies at 3 h, one that never changes; four hours."""
+    """One page changes at 1 h, one is born at 1 h and dies at 3 h, and one never changes; there are four hours."""
     return world(
         (-10.0, inf, [(-10.0, 1), (HOUR_S, 2)]),
         (-5.0, inf, [(-5.0, 3)]),
@@ -79,10 +79,10 @@ def three_pages() -> History:
 
 
 def test_three_pages_by_hand() -> None:
-    """The first page is out of date from 1 h until its fetch at 2 h; shares are of two or three live pages.
+    """The first page is outdated from 1 h until its fetch at 2 h; shares are of two or three live pages.
 
-    Freshness: hour 1 all; hour 2 two of three; hours 3 and 4 all. (1 + 2/3 + 1 + 1) / 4.
-    Age: only in hour 2, where the mean age of the first page is half an hour, shared by three pages: 1/6 h over 4 h.
+    Freshness: hour 1 all; hour 2 two of three; hours 3 and 4 all. (1 + 2/3 + 1 + 1) / 4. Age: only in hour 2, when the
+    first page's mean age is half an hour, shared by three pages: 1/6 h over 4 h.
     """
     outcome = run_refresh(
         three_pages(),
@@ -105,7 +105,7 @@ def test_the_most_overdue_page_is_fetched_first() -> None:
 
 
 def test_a_page_found_gone_is_let_go() -> None:
-    """A dead page costs one fetch, which found a change, and no more."""
+    """A dead page costs a single fetch, which counts as a change."""
     dead = world((-1.0, 1800.0, [(-1.0, 1)]), end_s=DAY_S)
     outcome = run_refresh(dead, RefreshSetup(Uniform()), RefreshGame(0.0, DAY_S, 100.0))
     assert (outcome.fetches, outcome.changed) == (1, 1)
@@ -147,7 +147,7 @@ def histories(draw: st.DrawFn) -> History:
 @settings(max_examples=15)
 @given(histories(), st.floats(0.5, 500.0), st.sampled_from([0.5, 1.0, 7.0]), st.sampled_from(POLICIES))
 def test_the_budget_is_never_exceeded(history: History, budget: float, step_h: float, policy: str) -> None:
-    """At any time no more was fetched than the budget has grown by, and never a day's worth more at once."""
+    """No more is ever fetched than the budget allows, and never more than a day's worth at once."""
     game = RefreshGame(0.0, history.end_s, budget, step_h * HOUR_S)
     spent: list[tuple[float, int]] = []
     run_refresh(
@@ -179,14 +179,14 @@ def test_freshness_is_that_of_the_metric(history: History, budget: float) -> Non
 
 
 def test_no_page_no_freshness() -> None:
-    """Where nothing lives, there is nothing to be fresh."""
+    """Without live pages, freshness is undefined."""
     history = world((-2.0, -1.0, [(-2.0, 1)]), end_s=DAY_S)
     assert np.isnan(FreshnessMeter(history, 0.0, DAY_S).result().freshness)
 
 
 @dataclass(frozen=True, slots=True)
 class Cheat(Fixed):
-    """Knows the history, and wants each page when it is to change within a day."""
+    """A policy that knows the history, and fetches each page a day before it changes."""
 
     history: History = field(default_factory=three_pages)
 
@@ -199,7 +199,7 @@ class Cheat(Fixed):
 
 
 def git_history(folder: Path) -> History:
-    """Five days of a repository: each hour another one of thirty pages is written again."""
+    """Return five days of a repository in which one of thirty pages is rewritten each hour."""
     pages = {f"p{number}.html".encode(): b"<p>first words of a page</p>" for number in range(30)}
     states = []
     for hour in range(120):
@@ -210,7 +210,7 @@ def git_history(folder: Path) -> History:
 
 @pytest.mark.parametrize("kind", ["made", "git"])
 def test_who_looks_ahead_is_caught(kind: str, tmp_path: Path) -> None:
-    """Another future changes what a cheat decided before it, and nothing that an honest policy decided."""
+    """Another future changes a cheat's earlier decisions, but none of an honest policy."""
 
     def played(history: History, policy: str) -> list[LoggedDecision]:
         log: list[LoggedDecision] = []
@@ -228,7 +228,7 @@ def test_who_looks_ahead_is_caught(kind: str, tmp_path: Path) -> None:
 
 
 def test_slopes_are_even() -> None:
-    """Frequencies spend the budget, and a little more for one page and less for another gains nothing."""
+    """Frequencies spend the budget, and more for one page and less for another gains nothing."""
     rates = rng_for(1, "test/rates").lognormal(0.0, 1.5, 50)
     slope = solve_slope(rates, np.ones(50), 10.0)
     best = solve_frequency(rates, slope)
@@ -248,7 +248,7 @@ def test_slopes_are_even() -> None:
 
 
 def test_who_knows_the_rates_is_fresher() -> None:
-    """On average over seeds, the bound is fresher than turns, and turns than lots."""
+    """On average over seeds, the bound is fresher than round robin, which is fresher than random fetches."""
     fresh = dict.fromkeys(("bound-known", "uniform", "random"), 0.0)
     history = build_synthetic_history("tiny", 1)
     for seed in (1, 2):
@@ -268,7 +268,7 @@ def test_a_page_without_changes_gets_nothing() -> None:
 
 
 def test_the_experiment_gives_its_metrics() -> None:
-    """A cell gives twenty parts with every metric but those that need texts, and the same cell the same rows."""
+    """A cell gives twenty parts with every metric that needs no texts, and the same cell gives the same rows."""
     cell = Cell("refresh", "made:tiny", "random", 20.0, seed=5, span=Span("", "2026-01-25"))
     rows = EXPERIMENT.run(cell)
     of_texts_or_waves = {name for name in EXPERIMENT.metrics if name.startswith(("quality", "queries"))}
@@ -280,7 +280,7 @@ def test_the_experiment_gives_its_metrics() -> None:
 
 
 def test_parts_of_the_time_make_the_whole() -> None:
-    """Freshness and age of a run are the means of those of its parts, fetches and changes their sums."""
+    """Freshness and age of a run are the means over its parts, and fetches and changes are the sums."""
     history = build_synthetic_history("tiny", seed=1)
     begin_s, end_s = history.begin_s, history.begin_s + 24 * DAY_S
     whole, parts = (

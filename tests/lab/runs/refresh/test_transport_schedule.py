@@ -1,4 +1,4 @@
-"""Fetches over weeks: how often by the largest steps, when by the cheapest transport, as far as small cases show."""
+"""Fetches over weeks: their number by the largest steps, their time by the cheapest transport, in small cases."""
 
 from itertools import combinations, product
 
@@ -12,13 +12,13 @@ from vedette.policy import rng_for
 
 
 def test_even_fetches_are_laid_out_evenly() -> None:
-    """Two pages that take turns: each every other week, and every week full."""
+    """Two pages take turns: each in every other week, and every week is full."""
     assert [week.tolist() for week in schedule_fetches(np.array([2, 2]), weeks=4, room=1)] == [[0], [1], [0], [1]]
 
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(1, 8), pages=st.integers(1, 8), room=st.integers(1, 8))
 def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, pages: int, room: int) -> None:
-    """Each week has exactly this many fetches, no page twice, and each page gets its allocation."""
+    """Each week has exactly this many fetches, no page twice, and each page gets its share."""
     room = min(room, pages)
     rng = rng_for(seed, "tests/transport")
     fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)
@@ -29,7 +29,7 @@ def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, 
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(2, 5), pages=st.integers(2, 4))
 def test_the_largest_steps_are_the_best_shares(seed: int, weeks: int, pages: int) -> None:
-    """No other allocation of as many fetches has higher weighted freshness."""
+    """No other allocation of the same number of fetches has higher weighted freshness."""
     rng = rng_for(seed, "tests/shares")
     rates, weights = rng.gamma(0.5, 1.0, pages) + 0.01, rng.random(pages) + 0.1
 
@@ -44,7 +44,7 @@ def test_the_largest_steps_are_the_best_shares(seed: int, weeks: int, pages: int
 
 
 def cheapest(fetches: np.ndarray, weeks: int, room: int) -> float:
-    """The cost of the best of all schedules that fill every week."""
+    """Return the cost of the best schedule that fills every week."""
     choices = list(combinations(range(len(fetches)), room))
     plans = ([np.array(week) for week in plan] for plan in product(choices, repeat=weeks))
     right = [
@@ -55,7 +55,7 @@ def cheapest(fetches: np.ndarray, weeks: int, room: int) -> float:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_schedule_is_the_cheapest(seed: int) -> None:
-    """Against all schedules of three to four pages in four weeks."""
+    """It is compared with all schedules of three to four pages in four weeks."""
     rng = rng_for(seed, "tests/cheapest")
     pages, room = int(rng.integers(3, 5)), int(rng.integers(1, 3))
     fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), 4, room)

@@ -27,13 +27,13 @@ def everything(world: Frontpages, end: int) -> list[list[int]]:
 
 
 def test_a_link_is_shown_from_its_start_until_before_its_stop() -> None:
-    """A row from 1 to 3 is seen at 1 and 2, not at 0 and not at 3."""
+    """A row from 1 to 3 is visible at 1 and 2, but not at 0 or 3."""
     world = front([(0, 0, 1, 3)], snapshots=5, hosts=[0])
     assert [told(world, 0, at) for at in range(5)] == [[], [0], [0], [], []]
 
 
 def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
-    """A snapshot that the recording lacks shows nothing, although the ones before and after do."""
+    """A snapshot that the recording lacks shows nothing, even if the ones before and after it do."""
     world = front([(0, 0, 0, 3), (1, 1, 0, 3)], snapshots=3, hosts=[0, 0], failed=[(1, 0)])
     looks = world.poll(np.array([0, 1]), 1)
     assert looks.ok.tolist() == [False, True]
@@ -43,7 +43,10 @@ def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
 
 @given(world=fronts(), data=st.data())
 def test_a_look_brings_what_the_rows_say(world: Frontpages, data: st.DataObject) -> None:
-    """A poll shows the targets whose rows cover it, although rows are stored for speed; all polls together show all."""
+    """A poll shows the targets whose rows cover it, although rows are rearranged for speed.
+
+    All polls together show all.
+    """
     at = data.draw(st.integers(0, world.snapshots - 1))
     holds = (world.start <= at) & (at < world.stop) & world.ok[at, world.source]
     expected = sorted(zip(world.source[holds].tolist(), world.target[holds].tolist(), strict=True))
@@ -54,10 +57,10 @@ def test_a_look_brings_what_the_rows_say(world: Frontpages, data: st.DataObject)
 
 
 def test_a_target_is_seen_from_the_first_look_that_could_show_it() -> None:
-    """Shown from 0 to 6 by one source whose scrapes fail at 0 and 5, so it can be seen from 1 until before 5.
+    """Shown from 0 to 6 by a source whose scrapes fail at 0 and 5, it can be seen from 1 until before 5.
 
-    The second target is on for one snapshot, at which the scrape fails: no one can see it. In the span from 2 to 4 the
-    first is seen from 2 until before 4.
+    The second target is on for one snapshot, for which the scrape fails, so no one can see it. In the span from 2 to 4,
+    the first one is seen from 2 until before 4.
     """
     world = front([(0, 0, 0, 6), (0, 1, 5, 6)], snapshots=8, hosts=[0], failed=[(0, 0), (5, 0)])
     seen = world.compute_visibility()
@@ -68,7 +71,7 @@ def test_a_target_is_seen_from_the_first_look_that_could_show_it() -> None:
 
 @given(world=fronts())
 def test_what_is_seen_is_what_looks_show(world: Frontpages) -> None:
-    """The first and the last snapshot of each target are those of the first and the last look that shows it."""
+    """The first and last snapshots of each target are those of the first and last polls that show it."""
     first, gone = [-1] * world.targets, [-1] * world.targets
     for at in range(world.snapshots):
         for target in world.visible_links(at)[1].tolist():
@@ -79,7 +82,7 @@ def test_what_is_seen_is_what_looks_show(world: Frontpages) -> None:
 
 
 def test_a_host_can_be_looked_at_alone() -> None:
-    """Its sources and targets are numbered again; what other hosts show is not there."""
+    """Its sources and targets are renumbered, and what other hosts show is not there."""
     world = front([(0, 0, 0, 2), (1, 1, 0, 2), (2, 2, 1, 2)], snapshots=2, hosts=[0, 1, 0], failed=[(0, 2)])
     alone = world.host_view("host0")
     assert (alone.sources, alone.targets, alone.host_names) == (2, 2, ("host0",))
@@ -98,7 +101,7 @@ def test_a_file_keeps_what_can_be_seen(world: Frontpages, tmp_path_factory: pyte
 
 
 def good() -> dict[str, Any]:
-    """The arrays of a small file that is right: one source, three snapshots, the last scrape failed."""
+    """Return the arrays of a small valid file: one source, three snapshots, the last scrape failed."""
     return {
         "times": np.array([100, 200, 300]),
         "source": np.array([0, 0]),
@@ -143,7 +146,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, name: str, wrong: Any, said: st
 
 
 def test_a_right_file_is_taken(tmp_path: Path) -> None:
-    """The file that the wrong ones are made from is right."""
+    """The file from which the wrong ones are made is valid."""
     np.savez(tmp_path / "front.npz", **good())
     world = load_frontpages(tmp_path / "front.npz", "frontpages:front.npz")
     assert [told(world, 0, at) for at in range(3)] == [[0], [0, 1], []]
@@ -169,7 +172,7 @@ def test_an_altered_world_has_the_same_past(world: Frontpages, index: int, seed:
 
 
 def test_an_altered_world_has_another_future() -> None:
-    """A source that shows all is another one afterwards, and half of what comes up later does not."""
+    """A source that shows everything is a different one afterwards, and half of the later targets are not shown."""
     rows = [(0, target, 0, 10) for target in range(5)] + [(0, target, 6, 10) for target in range(5, 45)]
     other = alter_frontpages(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
     assert told(other, 0, 5) == []
@@ -192,15 +195,15 @@ def commit(repository: Any, at_s: int, files: dict[str, Any]) -> None:
 
 
 def scrape(stamp: str, *urls: str) -> dict[str, Any]:
-    """A page as the recording keeps it."""
+    """Return a page as in the recording."""
     articles = [{"title": "t", "url": url} for url in urls]
     return {"timestamp": stamp, "url": "https://x.example/", "response": {"status": 200}, "articles": articles}
 
 
 def recording(folder: Path) -> Any:
-    """Four commits to a recording, one of them unrelated; a file that a commit does not touch was not scraped then.
+    """Return four commits to a recording, one of them unrelated; a file that a commit does not change was not scraped.
 
-    a.example shows x and y, then y (twice, once by its comments) and z, then its scrape fails, then it shows z.
+    a.example shows x and y, then y (twice, once for its comments) and z, then its scrape fails, then it shows z.
     b.example is there from the first, is not scraped with the second, and is broken in the third.
     """
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
@@ -238,7 +241,7 @@ def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
 
 
 def test_a_clock_that_runs_ahead_once_moves_its_own_snapshot_only(tmp_path: Path) -> None:
-    """The snapshot takes its place between its neighbors, and those after it keep their times."""
+    """The snapshot is placed between its neighbors, and those after it keep their times."""
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
     repository = pygit2.init_repository(str(tmp_path / "clone"))
     for number, hours in enumerate([0, 1, 100_000, 3, 4]):
@@ -268,12 +271,12 @@ def test_a_scrape_that_is_not_as_it_should_be_shows_nothing(body: bytes) -> None
 
 
 def test_any_text_may_be_an_address() -> None:
-    """JSON can spell what UTF-8 cannot: such an address is one like others."""
+    """JSON can contain what UTF-8 cannot: such a URL is like any other."""
     assert len(hash_links(b'{"articles": [{"url": "\\ud800"}, {"url": "a"}]}')) == 2 * LINK_HASH_DTYPE.itemsize
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
-    """A missing folder, an empty one, an empty repository, one without the layout: each has its own error."""
+    """A missing folder, an empty one, an empty repository, and one without the layout each have their own error."""
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
     out = tmp_path / "out.npz"
     (tmp_path / "folder").mkdir()

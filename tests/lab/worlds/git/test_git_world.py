@@ -1,4 +1,4 @@
-"""A git history becomes the past of a web."""
+"""A git history becomes the history of a web."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ DAY = 86_400
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
-    """One repository for all; every test has a branch of its own."""
+    """Return one repository for all tests; every test has its own branch."""
     return Repository(tmp_path_factory.mktemp("git") / "site.git")
 
 
 def paths_of(history: History) -> list[str]:
-    """The pages without their host, by number."""
+    """Return the pages without their host, by number."""
     return ["/" + url.split("/", 3)[3] for url in history.urls]
 
 
@@ -41,7 +41,7 @@ def links(history: History, page: str, version: int = 0) -> list[str]:
 
 
 def html(*hrefs: str, words: str = "Some words.") -> bytes:
-    """A page with links."""
+    """Return a page with links."""
     return (f"<p>{words}</p>" + "".join(f"<a href='{href}'>x</a>" for href in hrefs)).encode()
 
 
@@ -76,7 +76,7 @@ def test_a_page_that_comes_back_is_a_new_page(repository: Repository) -> None:
 
 
 def test_moves_are_seen_within_one_commit(repository: Repository) -> None:
-    """A file that disappears while the same or nearly the same one appears elsewhere has moved there."""
+    """A file that disappears while the same or nearly the same one appears elsewhere has been moved."""
     long = b"".join(b"<p>Line %d of a page that says a lot.</p>\n" % line for line in range(40))
     before = {b"a.html": html(), b"b.html": long, b"c.html": html(words="Alone."), b"index.html": html(words="Home")}
     after = {b"n/a.html": html(), b"n/e.html": long + b"<p>More.</p>", b"index.html": html(words="Home")}
@@ -106,7 +106,7 @@ def test_only_first_parents_are_followed(repository: Repository) -> None:
 
 
 def test_wrong_clocks_move_only_their_own_commit(repository: Repository) -> None:
-    """A commit of the far future or past takes the time of the one before; commits of one second are one change."""
+    """A commit in the far future or past gets the time of the one before; commits within one second are one change."""
     states = [{b"a.html": html(words=f"Version {number}.")} for number in range(6)]
     history = read_git(repository.branch("clocks", *zip((10, 20, 2037, 30, 1, 40), states, strict=True)))
     assert history.version_at_s.tolist() == [10, 20, 30, 40]
@@ -123,7 +123,7 @@ def test_believed_times_never_go_back(times: list[int]) -> None:
 
 
 def test_what_is_missing_is_counted_and_skipped(tmp_path: Path) -> None:
-    """A version without its blob is none; a page that never has one is none; all else stays."""
+    """A version without its blob is not a version; a page that never has one is not a page; all else stays."""
     repository = Repository(tmp_path / "holes.git")
     gone, never = html(words="Gone."), html(words="Never there.")
     world = repository.branch(
@@ -141,7 +141,7 @@ def test_what_is_missing_is_counted_and_skipped(tmp_path: Path) -> None:
 
 
 def test_a_missing_tree_is_stepped_over(tmp_path: Path) -> None:
-    """A commit whose tree is not there changes nothing; the next one is compared with the one before it."""
+    """A commit whose tree is missing changes nothing; the next one is compared with the one before it."""
     repository = Repository(tmp_path / "trees.git")
     states = [{b"a.html": html(words=word)} for word in ("One.", "Two.", "Three.")]
     world = repository.branch("main", *enumerate(states, 1))
@@ -152,7 +152,7 @@ def test_a_missing_tree_is_stepped_over(tmp_path: Path) -> None:
 
 
 def test_shallow_empty_and_unknown_are_told(tmp_path: Path, repository: Repository) -> None:
-    """What cannot be read is the user's to mend, and the message names what there is."""
+    """The user has to fix what cannot be read, and the message says what is there."""
     world = repository.branch("errors", (1, {b"docs/a.html": html(), b"blog/b.html": html()}))
     with pytest.raises(UsageError, match="errors"):
         read_git(world.replace("#errors", "#error"))
@@ -174,7 +174,7 @@ def test_shallow_empty_and_unknown_are_told(tmp_path: Path, repository: Reposito
 
 
 def test_hostile_names_and_bytes(repository: Repository) -> None:
-    """Names that no address can have are no pages, others are escaped; bytes that are no text are read as they are."""
+    """Names that no URL can have are not pages, others are escaped; binary content is read as is."""
     files = {
         b"../up.html": html(),
         b"a/../b.html": html(),
@@ -189,7 +189,7 @@ def test_hostile_names_and_bytes(repository: Repository) -> None:
 
 
 def test_symbolic_links_and_files_that_become_folders(repository: Repository) -> None:
-    """A name that stops being a file stops being a page; a symbolic link is no page."""
+    """A name that is no longer a file is no longer a page; symbolic links are not pages."""
     target = repository.git.create_blob(b"a.html")
     builder = repository.git.TreeBuilder()
     builder.insert("a.html", repository.git.create_blob(html()), pygit2.enums.FileMode.BLOB)
@@ -223,7 +223,7 @@ def test_addresses_mean_what_a_server_would_show(repository: Repository) -> None
 
 
 def test_folders_called_like_hosts_are_hosts(repository: Repository) -> None:
-    """Every such folder is a site with a root of its own, and whole addresses lead from one to the other."""
+    """Every such folder is a site with its own root, and full URLs lead from one to the other."""
     files = {
         b"www.one.org/index.html": html("/a.html", "http://two.org/"),
         b"www.one.org/a.html": html("http://www.one.org/"),
@@ -289,7 +289,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_no_markup_takes_long(piece: str) -> None:
-    """Beginnings without an end, a hundred thousand characters of them, are read like anything else."""
+    """A hundred thousand unclosed characters are read like anything else."""
     text = piece * (100_000 // len(piece))
     assert all(len(read(text).links) <= len(text) for read in (read_markdown, read_rst))
 
@@ -302,7 +302,7 @@ def test_markup_is_never_an_error(text: str) -> None:
 
 
 def test_other_processes_read_the_same(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blobs distributed over processes are returned in order, like those read by one."""
+    """Blobs distributed over processes are returned in order, like those read by one process."""
     states = [{b"a.html": html("b.html", words=f"Number {number}."), b"b.html": html("a.html")} for number in range(9)]
     world = repository.branch("shared", *enumerate(states, 1))
     alone = read_git(world)
@@ -312,7 +312,7 @@ def test_other_processes_read_the_same(repository: Repository, monkeypatch: pyte
 
 
 def test_a_folder_is_a_world_of_its_own(repository: Repository) -> None:
-    """Pages outside of the folder are not there, and the folder is the root."""
+    """Pages outside of the folder do not exist, and the folder is the root."""
     world = repository.branch(
         "folder", (1, {b"x.html": html()}), (2, {b"site/out/a.html": html("/"), b"x.html": html()})
     )
@@ -345,7 +345,7 @@ State = Mapping[bytes, bytes]
 
 @dataclass
 class ModelLife:
-    """One life of a page: when it showed what, and when it ended."""
+    """One life of a page: what it showed when, and when it ended."""
 
     page: str
     shown: list[tuple[int, bytes]]
@@ -369,7 +369,7 @@ def model(states: list[State]) -> list[ModelLife]:
 
 
 def model_links(lives: list[ModelLife], life: ModelLife, row: int) -> Iterator[int]:
-    """The lives that a version leads to."""
+    """Return the lives that a version leads to."""
     at, content = life.shown[row]
     end = life.shown[row + 1][0] if row + 1 < len(life.shown) else life.died
     for target in CONTENTS[content]:
@@ -386,7 +386,7 @@ states_of_a_site = st.lists(
 
 @given(states_of_a_site.filter(any))
 def test_any_edits_become_the_history_that_a_model_says(repository: Repository, states: list[State]) -> None:
-    """Lives, versions and links are those of a model that knows nothing of git."""
+    """Lives, versions and links are those of a model that is independent of git."""
     lives = model(states)
     history = read_git(repository.branch("any", *enumerate(states, 1)))
     assert paths_of(history) == [life.page for life in lives]
@@ -400,5 +400,5 @@ def test_any_edits_become_the_history_that_a_model_says(repository: Repository, 
 
 
 def first_bytes(content: bytes) -> int:
-    """The first eight bytes of the name that git gives a content."""
+    """Return the first eight bytes of git's name for a content."""
     return int(str(pygit2.hash(content))[:16], 16)

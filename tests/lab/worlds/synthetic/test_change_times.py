@@ -1,4 +1,7 @@
-"""Births and changes of the synthetic web: closed forms agree with counting, and processes have their stated laws."""
+"""Births and changes of the synthetic web.
+
+Closed forms agree with counting, and processes have their stated distributions.
+"""
 
 from itertools import pairwise
 from statistics import fmean, pvariance
@@ -21,13 +24,13 @@ from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def births(rhythm: str = "press") -> BirthSchedule:
-    """A site with a stock of fifty pages and about twenty births a day."""
+    """Return a site with fifty initial pages and about twenty births a day."""
     return BirthSchedule(mix(5), 50, 400 * DAY_S, 1.5, 20 / DAY_S, RHYTHMS[rhythm])
 
 
 @pytest.mark.parametrize("rhythm", RHYTHMS)
 def test_the_number_born_is_the_count_of_births(rhythm: str) -> None:
-    """At any time, ``born`` equals the number of pages whose birth is not later."""
+    """``born`` always equals the number of pages whose birth is not later."""
     site = births(rhythm)
     moments = [site.birth_s(number) for number in range(1000)]
     for now_s in (
@@ -41,7 +44,7 @@ def test_the_number_born_is_the_count_of_births(rhythm: str) -> None:
 
 
 def test_births_follow_the_number() -> None:
-    """A page with a larger number is never born earlier, and the stock is born before the world opens."""
+    """A page with a larger number is never born earlier, and the initial pages are born before the world opens."""
     site = births()
     moments = [site.birth_s(number) for number in range(400)]
     assert all(early <= late for early, late in pairwise(moments))
@@ -49,7 +52,7 @@ def test_births_follow_the_number() -> None:
 
 
 def test_births_keep_the_working_week() -> None:
-    """With office hours, a weekday sees several times the births of a Sunday, and noon more than midnight."""
+    """With office hours, a weekday has several times as many births as a Sunday, and noon more than midnight."""
     moments = [births("office").birth_s(number) - START_S for number in range(50, 4000)]
     by_day = np.bincount([int(moment % WEEK_S // DAY_S) for moment in moments], minlength=7)
     by_hour = np.bincount([int(moment % DAY_S // HOUR_S) for moment in moments], minlength=24)
@@ -58,7 +61,7 @@ def test_births_keep_the_working_week() -> None:
 
 
 def test_births_come_in_no_even_beat() -> None:
-    """Gaps between births scatter about as much as those of a Poisson process, whose deviation equals their mean."""
+    """Gaps between births vary like those of a Poisson process, whose standard deviation equals their mean."""
     moments = [births().rhythm.clock_at(births().birth_s(number) - START_S) for number in range(50, 2050)]
     gaps = [late - early for early, late in pairwise(moments)]
     assert 0.8 < pvariance(gaps) ** 0.5 / fmean(gaps) < 1.2
@@ -66,7 +69,7 @@ def test_births_come_in_no_even_beat() -> None:
 
 @pytest.mark.parametrize("law", ["poisson", "working"])
 def test_scattered_changes_count_like_poisson(law: ChangeLaw) -> None:
-    """Over whole weeks the number of changes of many pages has mean and variance near rate times duration."""
+    """Over whole weeks, the number of changes of many pages has mean and variance near rate times duration."""
     rate_per_s, duration_s = 0.7 / DAY_S, 4 * WEEK_S
     expected = rate_per_s * duration_s
     processes = [ChangeProcess(law, mix(page), rate_per_s) for page in range(2000)]
@@ -88,7 +91,7 @@ def test_changes_by_the_working_week_spare_sunday() -> None:
 
 @pytest.mark.parametrize("law", ["poisson", "working", "periodic"])
 def test_what_is_shown_changes_exactly_at_the_changes(law: ChangeLaw) -> None:
-    """Between two listed changes the page shows the same edits; at each change exactly one group differs."""
+    """Between two listed changes, the page shows the same edits; at each change, exactly one group differs."""
     process, birth_s = ChangeProcess(law, mix(99), 2 / DAY_S), START_S - 3 * DAY_S
     moments = list(edit_times(process, birth_s, START_S + 20 * DAY_S))
     assert len(moments) > 20
@@ -101,21 +104,21 @@ def test_what_is_shown_changes_exactly_at_the_changes(law: ChangeLaw) -> None:
 
 
 def test_a_newborn_shows_no_edit() -> None:
-    """A page has no edits at birth, although its process had events before."""
+    """A page has no edits at birth, even if its process had events before."""
     for law in ("never", "poisson", "working", "periodic"):
         state = edit_state(ChangeProcess(law, mix(3), 5 / DAY_S), START_S + 100, START_S + 100)
         assert (state.last_s, set(state.shown)) == (START_S + 100, {0})
 
 
 def test_a_periodic_page_changes_every_period() -> None:
-    """A daily page changes once in every day, always at the same hour."""
+    """A daily page changes once a day, always in the same hour."""
     moments = list(edit_times(ChangeProcess("periodic", mix(8), 1 / DAY_S), START_S, START_S + 30 * DAY_S))
     assert len(moments) == 30
     assert [late - early for early, late in pairwise(moments)] == pytest.approx([DAY_S] * 29)
 
 
 def test_the_latest_event_is_the_last_of_the_list() -> None:
-    """``last_event`` names the moment that listing all events ends with."""
+    """``last_event`` is the last of all listed events."""
     process = ChangeProcess("poisson", mix(21), 1 / DAY_S)
     for days in range(1, 60):
         now_s = START_S + days * DAY_S

@@ -15,17 +15,17 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 @pytest.fixture(scope="module")
 def world() -> SyntheticWorld:
-    """A small world with everything that can go wrong."""
+    """Return a small world with everything that can go wrong."""
     return open_synthetic_world("small")
 
 
 def host_with(world: SyntheticWorld, feature: str) -> Site:
-    """The largest healthy host with a feature."""
+    """Return the largest healthy host with a feature."""
     return next(site for site in world.sites.values() if feature in site.features and not site.host_fault)
 
 
 def odd(world: SyntheticWorld, name: str) -> Reply:
-    """One of the faults below /odd/."""
+    """Return one of the faults under /odd/."""
     return ask(world, f"http://{host_with(world, 'odd').name}/odd/{name}", world.start_s)
 
 
@@ -44,7 +44,7 @@ def test_even_small_worlds_have_every_trap(size: str) -> None:
 
 
 def walk(world: SyntheticWorld, url: str, steps: int, step: Callable[[list[str]], str]) -> list[str]:
-    """The URLs passed when one link is followed again and again."""
+    """Return the URLs visited when one link is followed again and again."""
     passed = [url]
     for _ in range(steps):
         reply = ask(world, passed[-1], world.start_s)
@@ -69,7 +69,7 @@ def test_the_calendar_has_no_end(world: SyntheticWorld) -> None:
 
 
 def test_paths_have_no_end(world: SyntheticWorld) -> None:
-    """A folder has folders, all the way down."""
+    """Every folder contains folders, without end."""
     name = host_with(world, "paths").name
     folders = walk(
         world,
@@ -81,7 +81,7 @@ def test_paths_have_no_end(world: SyntheticWorld) -> None:
 
 
 def test_every_link_hands_out_a_new_session(world: SyntheticWorld) -> None:
-    """Walking from lobby to lobby never meets the same session twice."""
+    """Going from lobby to lobby never uses the same session twice."""
     name = host_with(world, "sessions").name
     visits = walk(
         world,
@@ -112,7 +112,7 @@ def test_a_soft_404_says_200(world: SyntheticWorld) -> None:
 
 
 def test_every_way_of_delivery_occurs(world: SyntheticWorld) -> None:
-    """Below /odd/ there is a reply for each way in which bytes can fail to arrive."""
+    """Under /odd/, there is a reply for each way in which a delivery can fail."""
     name = host_with(world, "odd").name
     index = f"http://{name}/odd/"
     urls = [
@@ -135,7 +135,7 @@ def test_every_way_of_delivery_occurs(world: SyntheticWorld) -> None:
 
 
 def test_the_bomb_is_small_and_swells(world: SyntheticWorld) -> None:
-    """A few kilobytes of gzip become more than ten megabytes."""
+    """A few kilobytes of gzip expand to more than ten megabytes."""
     reply = odd(world, "bomb")
     assert ("content-encoding", "gzip") in reply.headers
     assert len(reply.body) < 20_000
@@ -146,7 +146,7 @@ def test_the_bomb_is_small_and_swells(world: SyntheticWorld) -> None:
     ("name", "said", "meant"), [("latin-said-utf8", "utf-8", "latin-1"), ("utf8-said-latin", "iso-8859-1", "utf-8")]
 )
 def test_charsets_are_mislabelled(world: SyntheticWorld, name: str, said: str, meant: str) -> None:
-    """The header names one encoding, and only the other one reads the text right."""
+    """The header names one encoding, but only another one decodes the text correctly."""
     reply = odd(world, name)
     assert f"charset={said}" in dict(reply.headers)["content-type"]
     assert "crème brûlée" in reply.body.decode(meant)
@@ -154,7 +154,7 @@ def test_charsets_are_mislabelled(world: SyntheticWorld, name: str, said: str, m
 
 
 def test_redirects_loop_and_run_long(world: SyntheticWorld) -> None:
-    """Two pages redirect to each other, one to itself, and a chain needs more than ten steps to its end."""
+    """Two pages redirect to each other, one to itself, and a chain takes more than ten steps."""
     name = host_with(world, "odd").name
 
     def steps(start: str) -> list[str]:
@@ -190,7 +190,7 @@ def test_ill_hosts_are_ill_some_of_the_time(world: SyntheticWorld) -> None:
 
 
 def test_a_limited_host_says_when_to_come_back(world: SyntheticWorld) -> None:
-    """After the seconds that Retry-After names, the window of the refusal is over."""
+    """After the seconds in Retry-After, requests are no longer refused."""
     site = next(site for site in world.sites.values() if site.host_fault == "limited")
     url = f"http://{site.name}/"
     refusals = [
@@ -202,7 +202,7 @@ def test_a_limited_host_says_when_to_come_back(world: SyntheticWorld) -> None:
 
 
 def test_a_host_that_fails_sometimes_recovers(world: SyntheticWorld) -> None:
-    """The page that fails by the hour shows both answers within two days."""
+    """The page that fails in some hours shows both responses within two days."""
     name = host_with(world, "odd").name
     hours = range(int(2 * DAY_S / HOUR_S))
     seen = {ask(world, f"http://{name}/odd/sometimes", world.start_s + hour * HOUR_S).status for hour in hours}

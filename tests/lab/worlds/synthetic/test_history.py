@@ -18,12 +18,12 @@ END_S = START_S + 100 * DAY_S
 
 @pytest.fixture(scope="module")
 def tiny() -> History:
-    """The smallest world."""
+    """Return the smallest world."""
     return build_synthetic_history("tiny", 1)
 
 
 def test_changes_are_those_of_the_served_web(tiny: History) -> None:
-    """Every page's changes are the truth's, bit for bit, while it is at this URL."""
+    """Every page's changes are exactly the truth's, while it is at this URL."""
     served = open_synthetic_world("tiny", 1, calm=True)
     seen = 0
     for page, url in enumerate(tiny.urls):
@@ -44,7 +44,7 @@ def test_changes_are_those_of_the_served_web(tiny: History) -> None:
 
 
 def test_live_pages_are_those_of_the_served_web(tiny: History) -> None:
-    """At any time the pages that live are the URLs that answer."""
+    """The live pages are always the URLs that respond."""
     served = open_synthetic_world("tiny", 1, calm=True)
     for now_s in (START_S + 3600.0, START_S + 40.3 * DAY_S, END_S - 1.0):
         told = {tiny.urls[page] for page in tiny.live_pages_at(now_s)}
@@ -57,7 +57,7 @@ def test_live_pages_are_those_of_the_served_web(tiny: History) -> None:
 
 
 def test_a_move_brings_the_text_along() -> None:
-    """When a page moves, its new URL is born at that moment, with the last content of the old one."""
+    """When a page moves, its new URL is born, with the last content of the old one."""
     history = build_synthetic_history("small", 1)
     moved = np.flatnonzero(history.moved_to >= 0)
     assert len(moved)
@@ -70,7 +70,7 @@ def test_a_move_brings_the_text_along() -> None:
 
 
 def test_listings_show_the_newest(tiny: History) -> None:
-    """Home pages lead to the newest births, as served: what of them lives is on the served page, and nothing unborn."""
+    """Home pages link to the newest live pages, as served, and to none that does not exist yet."""
     served = open_synthetic_world("tiny", 1, calm=True)
     homes = [page for page, url in enumerate(tiny.urls) if url.endswith("/") and url.count("/") == 3]
     assert len(homes) == len(served.sites)
@@ -88,7 +88,7 @@ def test_listings_show_the_newest(tiny: History) -> None:
 
 @pytest.mark.parametrize("name", ["tiny", "small+waves+bursts"])
 def test_a_history_is_in_order(name: str) -> None:
-    """Pages by birth, versions by page and time, the first at birth, all within a life; links within bounds."""
+    """Pages are sorted by birth, versions by page and time, starting at birth, within a life; links are valid."""
     history = build_synthetic_history(name, 1)
     assert (np.diff(history.born_s) >= 0).all()
     assert (np.diff(history.version_page) >= 0).all()
@@ -102,7 +102,7 @@ def test_a_history_is_in_order(name: str) -> None:
 
 
 def test_rates_agree_with_a_larger_web() -> None:
-    """In a sample of the small web, arrays and truth count equally many changes per page and day."""
+    """In a sample of the small web, arrays and truth have the same number of changes per page and day."""
     history, served = build_synthetic_history("small", 1), open_synthetic_world("small", 1, calm=True)
     told = expected = 0
     for page in range(0, history.pages, 40):
@@ -117,7 +117,7 @@ def test_rates_agree_with_a_larger_web() -> None:
 
 
 def test_waves_go_over_sections() -> None:
-    """A wave changes many pages of one site at one moment; without the name there are none."""
+    """A wave changes many pages of one site at the same time; without the option, there are none."""
     plain, waved = build_synthetic_history("small", 1), build_synthetic_history("small+waves", 1)
     assert not plain.wave.any()
     at_s, counts = np.unique(waved.version_at_s[waved.wave], return_counts=True)
@@ -127,7 +127,7 @@ def test_waves_go_over_sections() -> None:
 
 
 def test_bursts_add_changes_soon_after() -> None:
-    """With bursts there are about twice as many changes, and most of the added ones follow within an hour."""
+    """With bursts, there are about twice as many changes, and most of the added ones follow within an hour."""
     plain, burst = build_synthetic_history("small", 1), build_synthetic_history("small+bursts", 1)
 
     def gaps(history: History) -> list[float]:
@@ -154,7 +154,7 @@ def test_a_seed_makes_a_world() -> None:
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    """A wrong name lists the known ones."""
+    """The error for a wrong name lists the known ones."""
     for name in ("huge", "tiny+rain"):
         with pytest.raises(UsageError, match="1m"):
             build_synthetic_history(name, 1)
@@ -162,6 +162,6 @@ def test_unknown_names_are_refused_with_the_known_ones() -> None:
 
 
 def test_empty_ranges_spread_out_to_nothing() -> None:
-    """Ranges that end before they begin have no numbers."""
+    """Ranges that end before they begin contain no numbers."""
     ranges, numbers = expand_ranges(np.array([5, 1]), np.array([4, 0]))
     assert (len(ranges), len(numbers)) == (0, 0)

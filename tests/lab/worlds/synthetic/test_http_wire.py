@@ -1,4 +1,4 @@
-"""HTTP as bytes: any head is parsed or refused; any response can be read."""
+"""HTTP as bytes: any request is parsed or refused, and any response can be read."""
 
 from contextlib import suppress
 from email.utils import formatdate
@@ -24,14 +24,14 @@ from vedette.lab.worlds.world import Delivery, Reply
 @example(b"GET http://[/ HTTP/1.1\r\nHost: a")
 @example(b"GET http://a:99999/ HTTP/1.1\r\nHost: a")
 def test_no_bytes_do_more_than_be_refused(head: bytes) -> None:
-    """Only one exception exists for a client's bytes."""
+    """A client's bytes can only raise one exception."""
     with suppress(MalformedRequest):
         parse_request_head(head)
 
 
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0xFF, exclude_characters="\x7f"), max_size=50))
 def test_target_reaches_the_world_as_sent(rest: str) -> None:
-    """Every byte of path and query is kept, one character each."""
+    """Every byte of path and query is kept, as one character each."""
     request = parse_request_head(f"GET /{rest} HTTP/1.1\r\nHost: a.test".encode("latin-1"))
     assert request.target == f"/{rest}"
 
@@ -47,7 +47,7 @@ def test_target_reaches_the_world_as_sent(rest: str) -> None:
     ],
 )
 def test_connection_is_kept_as_version_and_client_say(version: str, connection: str, keeps: bool) -> None:  # noqa: FBT001 - a table
-    """RFC 9112, 9.3: 1.1 stays open by default, 1.0 the other way round."""
+    """RFC 9112, 9.3: 1.1 stays open by default, 1.0 does not."""
     assert parse_request_head(f"GET / HTTP/{version}\r\n{connection}Host: a.test".encode()).keep_alive is keeps
 
 
@@ -56,19 +56,19 @@ def test_connection_is_kept_as_version_and_client_say(version: str, connection: 
     [("Content-Length: 0", False), ("Content-Length: 10", True), ("Transfer-Encoding: chunked", True), ("X: 1", False)],
 )
 def test_body_of_a_request_is_announced(header: str, carries: bool) -> None:  # noqa: FBT001 - a table
-    """The bytes after such a head are not the next request."""
+    """The bytes after such headers are not the next request."""
     assert parse_request_head(f"GET / HTTP/1.1\r\nHost: a.test\r\n{header}".encode()).carries_body is carries
 
 
 @given(st.integers(min_value=0, max_value=4_000_000_000))
 def test_dates_are_those_of_the_standard_library(unix_s: int) -> None:
-    """The quick spelling and the slow one agree."""
+    """The fast and the slow formatting agree."""
     assert format_http_date(unix_s) == formatdate(unix_s, usegmt=True)
 
 
 @given(st.integers(min_value=100, max_value=999), st.text(st.characters(min_codepoint=0x20, max_codepoint=0x24F)))
 def test_heads_end_once_whatever_a_world_says(status: int, value: str) -> None:
-    """Unknown statuses and odd header values give one well-formed head."""
+    """Unknown statuses and odd header values still give well-formed headers."""
     head = format_response_head(Reply(status, (("x", value),), b"abc"), minor=1, keep_alive=True, world_s=1e9)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert head.index(b"\r\n\r\n") == len(head) - 4
@@ -94,11 +94,11 @@ def test_endless_body_repeats_until_it_stops(body: bytes, stop: int) -> None:
 
 
 def test_an_endless_nothing_ends() -> None:
-    """An empty body repeated forever does not keep the server busy forever."""
+    """An empty body repeated forever does not keep the server busy."""
     assert b"".join(body_pieces(b"", Delivery(endless=True))) == b""
 
 
 def test_chunks_are_those_of_the_standard() -> None:
-    """RFC 9112, 7.1: size in hexadecimal, data, and an empty chunk at the end."""
+    """RFC 9112, 7.1: hexadecimal size, data, and an empty chunk at the end."""
     assert encode_chunk(b"x" * 26, last=False) == b"1a\r\n" + b"x" * 26 + b"\r\n"
     assert encode_chunk(b"", last=True) == b"0\r\n\r\n"

@@ -16,12 +16,12 @@ from vedette.timeutil import DAY_S
 
 @pytest.fixture(scope="module")
 def world() -> SyntheticWorld:
-    """A small world without traps and faults."""
+    """Return a small world without traps and faults."""
     return open_synthetic_world("small", calm=True)
 
 
 def depths(world: SyntheticWorld, now_s: float) -> dict[str, int]:
-    """Clicks from the home pages to every URL of the ordinary hosts that answers 200."""
+    """Return the number of clicks from the home pages to every URL of the ordinary hosts that responds with 200."""
     found = {f"http://{host}/": 0 for host in world.sites}
     waiting = list(found)
     for url in waiting:
@@ -39,7 +39,7 @@ def depths(world: SyntheticWorld, now_s: float) -> dict[str, int]:
 
 @pytest.mark.parametrize("days", [0, 30])
 def test_every_live_page_is_a_few_clicks_from_home(days: int) -> None:
-    """Following links from the home pages reaches every live page, none of them deeper than three clicks."""
+    """Links from the home pages lead to every live page within three clicks."""
     world = open_synthetic_world("tiny", calm=True)
     now_s = world.start_s + days * DAY_S
     found = depths(world, now_s)
@@ -48,7 +48,7 @@ def test_every_live_page_is_a_few_clicks_from_home(days: int) -> None:
 
 
 def test_live_pages_are_those_that_answer(world: SyntheticWorld) -> None:
-    """Every URL that the world calls alive answers 200, and no dead page is among them."""
+    """Every URL that the world considers alive responds with 200, and no dead page is among them."""
     now_s = world.start_s + 3 * DAY_S
     for host, site in world.sites.items():
         urls = world.live_pages(host, now_s)
@@ -59,7 +59,7 @@ def test_live_pages_are_those_that_answer(world: SyntheticWorld) -> None:
 
 @pytest.mark.parametrize("listing", ["/", "/section/*", "/feed.xml"])
 def test_a_newborn_is_listed_and_later_drops_off(world: SyntheticWorld, listing: str) -> None:
-    """Home page, section and feed list a page from the second of its birth until enough newer ones exist."""
+    """Home page, section and feed list a page from its birth until there are enough newer ones."""
     site = next(site for site in world.sites.values() if site.kind.name == "news" and site.feed)
     numbers = range(site.births.stock, site.births.stock + 60)
     truth = next(t for t in (page_truth(site, n) for n in numbers) if math.isinf(min(t.died_s, t.moved_s)))
@@ -85,7 +85,7 @@ def test_tag_pages_list_pages_with_the_tag(world: SyntheticWorld) -> None:
 
 
 def locations(world: SyntheticWorld, url: str, now_s: float) -> Iterator[tuple[str, str | None]]:
-    """URL and date of every page in a sitemap, indexes followed."""
+    """Return URL and date of every page in a sitemap, following indexes."""
     root = ET.fromstring(ask(world, url, now_s).body)  # noqa: S314 (our own XML, not the web's)
     space = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
     for entry in root.findall("s:sitemap", space):
@@ -95,7 +95,7 @@ def locations(world: SyntheticWorld, url: str, now_s: float) -> Iterator[tuple[s
 
 
 def test_sitemaps_list_exactly_the_live_pages() -> None:
-    """A host with a sitemap lists all its live pages, through an index where there are more than a thousand."""
+    """A host with a sitemap lists all its live pages, in an index if there are more than a thousand."""
     world = open_synthetic_world("medium", calm=True)
     shapes = set()
     for site in list(world.sites.values())[:8]:
@@ -129,7 +129,7 @@ def test_sitemap_dates_are_honest_on_honest_hosts(world: SyntheticWorld) -> None
 
 
 def test_feeds_are_xml_with_the_newest_pages(world: SyntheticWorld) -> None:
-    """Both kinds of feed parse, and name the newest live page first."""
+    """Both kinds of feed can be parsed, and start with the newest live page."""
     kinds = set()
     for site in world.sites.values():
         reply = ask(world, f"http://{site.name}/feed.xml", world.start_s)
@@ -155,7 +155,7 @@ def test_robots_files_vary(world: SyntheticWorld) -> None:
 
 
 def test_robots_files_change_seldom(world: SyntheticWorld) -> None:
-    """Over two years some file changes, and from one day to the next nearly none does."""
+    """Over two years, some file changes; from one day to the next, almost none does."""
 
     def files(now_s: float) -> list[bytes]:
         return [ask(world, f"http://{host}/robots.txt", now_s).body for host in world.sites]
@@ -166,7 +166,7 @@ def test_robots_files_change_seldom(world: SyntheticWorld) -> None:
 
 
 def test_the_staff_folder_exists_and_is_linked(world: SyntheticWorld) -> None:
-    """What robots.txt closes is there for those who ask anyway, and home links to it."""
+    """What robots.txt disallows exists, and the home page links to it."""
     for host in world.sites:
         home = f"http://{host}/"
         assert f"{home}private/" in hrefs(home, ask(world, home, world.start_s).body)

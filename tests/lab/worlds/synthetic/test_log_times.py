@@ -1,4 +1,4 @@
-"""The access log never shows a later end of a response than its client saw: the judge would accuse the innocent."""
+"""The access log never has a later end of a response than the client saw, which would look like a violation."""
 
 import socket
 from pathlib import Path
@@ -19,22 +19,22 @@ class LateMoves:
     start_s = 1_000_000_000.0
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """One."""
+        """Return the only host."""
         return (WorldHost("moved.test", "127.0.0.2"),)
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:  # noqa: ARG002 - it is the same always
-        """A redirect."""
+        """Return a redirect."""
         return Reply(301, (("location", f"{question.target}/"),), b"", Delivery(wait_s=0.002))
 
 
 def late_moves(seed: int) -> LateMoves:
-    """For a child process, which opens a world by name and seed."""
+    """Return the world for a child process, which opens it by name and seed."""
     assert seed >= 0
     return LateMoves()
 
 
 def ask_often(web: ServerHandle, client: int, had_s: dict[str, float]) -> None:
-    """Ask on one connection, and note when each answer was there."""
+    """Send requests on one connection, and record when each response arrived."""
     with socket.create_connection(("127.0.0.2", web.port)) as connection:
         for number in range(REQUESTS):
             target = f"/{client}/{number}"

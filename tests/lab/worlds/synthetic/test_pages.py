@@ -21,30 +21,30 @@ HONEST = ("both", "etag", "modified")
 
 @pytest.fixture(scope="module")
 def world() -> SyntheticWorld:
-    """A small world without traps and faults."""
+    """Return a small world without traps and faults."""
     return open_synthetic_world("small", calm=True)
 
 
 def header(reply: Reply, name: str) -> str | None:
-    """The value of a header, if it is sent."""
+    """Return the value of a header, if it is sent."""
     return dict(reply.headers).get(name)
 
 
 def truths(world: SyntheticWorld) -> Iterator[tuple[Site, PageTruth]]:
-    """The truth about every stock page."""
+    """Return the truth about every initial page."""
     for site in world.sites.values():
         for number in range(site.births.stock):
             yield site, page_truth(site, number)
 
 
 def one(body: bytes, selector: str) -> LexborNode:
-    """The only element that matches."""
+    """Return the only matching element."""
     (node,) = LexborHTMLParser(body).css(selector)
     return node
 
 
 def main_text(body: bytes) -> str:
-    """The words of the article."""
+    """Return the words of the article."""
     article = LexborHTMLParser(body).css_first("article")
     return "" if article is None else article.text()
 
@@ -73,7 +73,7 @@ def test_sizes_and_link_counts_are_realistic(world: SyntheticWorld) -> None:
 
 
 def test_texts_of_different_topics_are_unlike(world: SyntheticWorld) -> None:
-    """Pages of one section share more of their vocabulary than pages of two sections do."""
+    """Pages of one section share more vocabulary than pages of two sections."""
     host, site = next(iter(world.sites.items()))
     words: dict[str, list[set[str]]] = {part.slug: [] for part in site.sections}
     for url in world.live_pages(host, world.start_s)[:80]:
@@ -87,7 +87,7 @@ def test_texts_of_different_topics_are_unlike(world: SyntheticWorld) -> None:
 
 
 def test_only_the_exact_path_is_a_page(world: SyntheticWorld) -> None:
-    """Another spelling of a page's path, or a number not born yet, is not found."""
+    """Another spelling of a page's path, or a number that is not born yet, is not found."""
     for host in world.sites:
         url = world.live_pages(host, world.start_s)[-1]
         name, _, number = url.rpartition("-")
@@ -100,7 +100,7 @@ def test_only_the_exact_path_is_a_page(world: SyntheticWorld) -> None:
 
 
 def test_a_change_edits_a_part_and_is_dated(world: SyntheticWorld) -> None:
-    """When the text of a page changes, some paragraphs stay, and Last-Modified is the moment of the change."""
+    """When the text of a page changes, some paragraphs stay, and Last-Modified is the time of the change."""
     seen = 0
     for site, truth in truths(world):
         if site.validators != "both" or not math.isinf(min(truth.died_s, truth.moved_s)) or truth.number % 5:
@@ -142,7 +142,7 @@ def test_304_exactly_when_nothing_changed(world: SyntheticWorld, hours: float) -
 
 
 def test_if_none_match_wins_over_the_date(world: SyntheticWorld) -> None:
-    """A date that would match does not help when the ETag differs; lists, weak tags and the star are understood."""
+    """A matching date does not help if the ETag differs; lists, weak tags and the star are understood."""
     site = next(site for site in world.sites.values() if site.validators == "both")
     url = world.live_pages(site.name, world.start_s)[0]
     reply = ask(world, url, world.start_s)
@@ -168,7 +168,7 @@ def test_some_hosts_send_no_validators_and_some_lie(world: SyntheticWorld) -> No
 
 
 def test_boxes_turn_while_the_text_stays(world: SyntheticWorld) -> None:
-    """Some pages differ an hour later only in the box next to their text."""
+    """An hour later, some pages only differ in the box next to their text."""
     turned = 0
     for host in world.sites:
         for url in world.live_pages(host, world.start_s)[::7]:
@@ -179,7 +179,7 @@ def test_boxes_turn_while_the_text_stays(world: SyntheticWorld) -> None:
 
 
 def test_a_rebuild_changes_every_page_of_a_site_at_once(world: SyntheticWorld) -> None:
-    """Within some months each site changes its footer everywhere in the same moment."""
+    """Within some months, each site changes its footer on all pages at the same time."""
     site = next(iter(world.sites.values()))
     urls = [url for url in world.live_pages(site.name, world.start_s)[:30] if world.truth(url) is not None]
     for day in (1, 200):
@@ -191,7 +191,7 @@ def test_a_rebuild_changes_every_page_of_a_site_at_once(world: SyntheticWorld) -
 
 
 def test_a_moved_page_redirects_to_its_new_address(world: SyntheticWorld) -> None:
-    """Before the move the new address is unknown; after it the old one redirects for good."""
+    """Before the move, the new URL is unknown; after it, the old one redirects permanently."""
     moving = [truth for _, truth in truths(world) if world.start_s < truth.moved_s < truth.died_s]
     assert len(moving) > 10
     for truth in moving:
@@ -204,7 +204,7 @@ def test_a_moved_page_redirects_to_its_new_address(world: SyntheticWorld) -> Non
 
 
 def test_a_dead_page_is_gone(world: SyntheticWorld) -> None:
-    """From the moment of its death a page answers 404 or 410, at both of its addresses."""
+    """After its death, a page responds with 404 or 410, at both of its URLs."""
     dying = [truth for _, truth in truths(world) if world.start_s < truth.died_s < math.inf]
     assert len(dying) > 10
     seen = set()
@@ -257,7 +257,7 @@ def test_a_mirror_serves_the_same_pages(world: SyntheticWorld) -> None:
 
 
 def test_agency_articles_stand_on_several_sites() -> None:
-    """Some articles have the same paragraphs on different hosts, in different frames and under other titles."""
+    """Some articles have the same paragraphs on different hosts, in different frames and with other titles."""
     world = open_synthetic_world("medium", calm=True)
     hosts_by_text: dict[str, set[str]] = {}
     for host in list(world.sites)[:40]:

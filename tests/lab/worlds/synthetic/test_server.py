@@ -41,7 +41,7 @@ DELIVERIES = {
 
 
 class SmallWorld:
-    """Three hosts; a path selects the delivery, everything else echoes the request."""
+    """Three hosts; a path selects the delivery, and everything else echoes the request."""
 
     name = "small world 1"
     start_s = 1_000_000_000.0
@@ -55,7 +55,7 @@ class SmallWorld:
         )
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """Answer as the path says."""
+        """Respond as the path says."""
         if question.target == "/broken":
             raise ZeroDivisionError(now_s)
         if question.target == "/silent":
@@ -72,7 +72,7 @@ class SmallWorld:
 
 
 def small_world(seed: int) -> SmallWorld:
-    """For a child process, which opens a world by name and seed."""
+    """Return the world for a child process, which opens it by name and seed."""
     assert seed >= 0
     return SmallWorld()
 
@@ -95,17 +95,17 @@ class Client:
         return int(lines[0].split()[1]), {name.lower(): value for name, value in pairs}
 
     async def answer(self) -> tuple[int, bytes]:
-        """Read an answer that says how long it is."""
+        """Read a response that states its length."""
         status, headers = await self.head()
         return status, await self.reader.readexactly(int(headers["content-length"]))
 
     async def ask(self, target: str, host: str = "one.test", method: str = "GET", extra: str = "") -> tuple[int, bytes]:
-        """Send and read."""
+        """Send a request and read the response."""
         self.send(target, host, method, extra)
         return await self.answer()
 
     async def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         self.writer.close()
         try:
             await self.writer.wait_closed()
@@ -114,12 +114,12 @@ class Client:
 
 
 async def connect(server: Server, address: str = "127.0.0.1") -> Client:
-    """A new connection."""
+    """Open a connection."""
     return Client(*await asyncio.open_connection(address, server.port))
 
 
 def play(scene: Callable[[Server], Awaitable[Result]], log: Path | None = None, limits: Limits | None = None) -> Result:
-    """Run a scene against a server in the same event loop."""
+    """Run a scene with a server in the same event loop."""
 
     async def run() -> Result:
         server = await open_server(SmallWorld(), clock=start_clock(1e9, 1000.0), log_path=log, limits=limits)
@@ -147,12 +147,12 @@ def play_client(
 
 
 def logged(path: Path) -> list[AccessEntry]:
-    """The requests of a log."""
+    """Return the requests in a log."""
     return read_log(path)[1]
 
 
 def test_one_connection_serves_many_requests_to_many_hosts() -> None:
-    """Keep-alive: each answer belongs to its own request and host."""
+    """With keep-alive, each response belongs to its own request and host."""
 
     async def scene(client: Client) -> list[tuple[int, bytes]]:
         return [await client.ask("/a"), await client.ask("/b?c=d", host="two.test"), await client.ask("/e")]
@@ -201,7 +201,7 @@ def test_validators_reach_the_world_and_304_has_no_body(condition: str) -> None:
 
 
 def test_date_is_of_world_time() -> None:
-    """The world opens in 2001, and so says every answer."""
+    """The world opens in 2001, and every response says so."""
 
     async def scene(client: Client) -> str:
         client.send("/a")
@@ -228,7 +228,7 @@ def test_host_is_known_in_any_case_with_port_and_below_a_wildcard(host: str, kno
 
 @pytest.mark.parametrize("host", ["three.test", "farm.test", "127.0.0.1", "", "." * 200])
 def test_unknown_host_is_misdirected(host: str) -> None:
-    """A name that the world does not have gets 421, and the connection survives."""
+    """A name that is not in the world gets 421, and the connection stays open."""
 
     async def scene(client: Client) -> tuple[int, int]:
         return (await client.ask("/", host=host))[0], (await client.ask("/"))[0]
@@ -237,13 +237,13 @@ def test_unknown_host_is_misdirected(host: str) -> None:
 
 
 def test_absolute_target_names_the_host() -> None:
-    """As sent to a proxy: the target's own authority wins over Host."""
+    """As sent to a proxy, the target's own host takes precedence over Host."""
     answer = play_client(lambda client: client.ask("http://two.test:80?q", host="one.test"))
     assert answer == (200, b"two.test /?q")
 
 
 def test_a_host_is_answered_at_any_address_and_the_log_says_which(tmp_path: Path) -> None:
-    """People look by 127.0.0.1; the judge needs the address that was really connected to."""
+    """People use 127.0.0.1; the judge needs the address of the actual connection."""
 
     async def scene(server: Server) -> list[tuple[int, bytes]]:
         answers = []
@@ -279,7 +279,7 @@ def test_a_host_is_answered_at_any_address_and_the_log_says_which(tmp_path: Path
     ],
 )
 def test_malformed_head_gets_400_and_the_end(request_bytes: bytes) -> None:
-    """A head that could be read in two ways, or that is too long, is refused and the connection ends."""
+    """Ambiguous or overlong headers are refused, and the connection ends."""
 
     async def scene(client: Client) -> tuple[int, bytes]:
         client.writer.write(request_bytes)
@@ -290,13 +290,13 @@ def test_malformed_head_gets_400_and_the_end(request_bytes: bytes) -> None:
 
 
 def test_longest_head_that_is_allowed_is_answered() -> None:
-    """A head of just the limit is no fault."""
+    """Headers of exactly the limit are accepted."""
     padding = "X-Pad: " + "x" * 16_000 + "\r\n"
     assert play_client(lambda client: client.ask("/a", extra=padding))[0] == 200
 
 
 def test_other_methods_are_refused_and_their_body_does_not_eat_the_answer() -> None:
-    """405 with Allow arrives although a large body is still on its way; then the connection ends."""
+    """405 with Allow arrives even while a large body is still being sent; then the connection ends."""
 
     async def scene(client: Client) -> tuple[int, str, bytes]:
         client.send("/a", method="POST", extra=f"Content-Length: {len(LARGE)}\r\n")
@@ -310,7 +310,7 @@ def test_other_methods_are_refused_and_their_body_does_not_eat_the_answer() -> N
 
 
 def test_failing_world_is_a_500_and_the_next_request_is_served(caplog: pytest.LogCaptureFixture) -> None:
-    """An exception of the world is reported to its author and ends nothing."""
+    """An exception of the world is reported to its author, and the server continues."""
 
     async def scene(client: Client) -> tuple[int, int]:
         return (await client.ask("/broken"))[0], (await client.ask("/a"))[0]
@@ -321,14 +321,14 @@ def test_failing_world_is_a_500_and_the_next_request_is_served(caplog: pytest.Lo
 
 @pytest.mark.parametrize("target", ["/late", "/paced"])
 def test_slow_answers_are_whole(target: str, tmp_path: Path) -> None:
-    """Latency and rate affect when bytes arrive, not which."""
+    """Latency and rate affect when bytes arrive, not which bytes."""
     assert play_client(lambda client: client.ask(target), tmp_path / "log") == (200, BODY)
     (entry,) = logged(tmp_path / "log")
     assert (entry.whole, entry.bytes) == (True, len(BODY))
 
 
 def test_client_that_leaves_with_the_last_byte_got_a_whole_answer(tmp_path: Path) -> None:
-    """A large answer fills the socket; reading it to its end and hanging up at once does not make it half an answer."""
+    """A large response fills the socket; reading it completely and disconnecting does not make it incomplete."""
 
     async def scene(server: Server) -> None:
         for _ in range(20):
@@ -343,7 +343,7 @@ def test_client_that_leaves_with_the_last_byte_got_a_whole_answer(tmp_path: Path
 
 @pytest.mark.parametrize(("target", "expected"), [("/chunked", BODY), ("/empty", b"")])
 def test_chunked_body_is_framed_and_the_connection_goes_on(target: str, expected: bytes) -> None:
-    """Chunks add up to the body, end with the empty one, and another answer follows."""
+    """Chunks add up to the body, end with an empty one, and are followed by another response."""
 
     async def scene(client: Client) -> tuple[dict[str, str], bytes, tuple[int, bytes]]:
         client.send(target)
@@ -362,7 +362,7 @@ def test_chunked_body_is_framed_and_the_connection_goes_on(target: str, expected
 
 
 def test_old_protocol_gets_the_body_unframed_and_the_end() -> None:
-    """HTTP/1.0 knows neither chunks nor, by default, keep-alive."""
+    """HTTP/1.0 has neither chunks nor, by default, keep-alive."""
 
     async def scene(client: Client) -> tuple[dict[str, str], bytes]:
         client.writer.write(b"GET /chunked HTTP/1.0\r\nHost: one.test\r\n\r\n")
@@ -375,7 +375,7 @@ def test_old_protocol_gets_the_body_unframed_and_the_end() -> None:
 
 @pytest.mark.parametrize(("target", "sent"), [("/truncated", 100), ("/headless", 0)])
 def test_truncated_answer_ends_short_of_its_length(target: str, sent: int, tmp_path: Path) -> None:
-    """The head promises the whole body, the connection ends before; the log says that it was not whole."""
+    """The headers promise the whole body, but the connection ends before; the log says that it was incomplete."""
 
     async def scene(client: Client) -> tuple[str, int]:
         client.send(target)
@@ -389,7 +389,7 @@ def test_truncated_answer_ends_short_of_its_length(target: str, sent: int, tmp_p
 
 @pytest.mark.parametrize(("target", "status"), [("/reset", 200), ("/silent", 0)])
 def test_reset_reaches_the_client_as_a_reset(target: str, status: int, tmp_path: Path) -> None:
-    """Not a polite end: the client's read fails; without a status the log says that no answer left."""
+    """The client's read fails; without a status, the log says that there was no response."""
 
     async def scene(client: Client) -> None:
         client.send(target)
@@ -426,7 +426,7 @@ def test_what_never_ends_stops_when_the_client_leaves(target: str, least: int, t
 
 
 def test_endless_body_waits_for_a_client_that_does_not_read(tmp_path: Path) -> None:
-    """Only what the sockets hold is ever made: far less than the turns that the server had would have produced."""
+    """Only what fits in the sockets is generated, far less than the server would otherwise have produced."""
     turns = 20_000
     mib = 1 << 20
 
@@ -447,7 +447,7 @@ def test_endless_body_waits_for_a_client_that_does_not_read(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("flood", [b"\r\n\r\n" * 100_000, b"GET / HTTP/1.1\r\nHost: one.test\r\n\r\n" * 20_000])
 def test_client_that_floods_a_busy_connection_is_dropped(flood: bytes) -> None:
-    """Requests that wait behind one that never ends are kept up to a limit only."""
+    """Requests behind one that never ends are only kept up to a limit."""
 
     async def scene(client: Client) -> int:
         client.send("/hang")
@@ -473,7 +473,7 @@ def test_client_that_does_not_finish_its_head_is_dropped(opening: bytes) -> None
 
 
 def test_trickling_a_head_does_not_prolong_it() -> None:
-    """The time for a head counts from its first byte, not from its last."""
+    """The time limit for headers counts from their first byte, not from the last."""
 
     async def scene(client: Client) -> bool:
         async def trickle() -> None:
@@ -493,7 +493,7 @@ def test_trickling_a_head_does_not_prolong_it() -> None:
 
 
 def test_stop_ends_connections_frees_the_port_and_completes_the_log(tmp_path: Path) -> None:
-    """A server that is stopped in the middle of an answer leaves nothing behind, and wrote it down."""
+    """A server that is stopped during a response leaves nothing behind, and logs the response."""
 
     async def scene() -> tuple[int, bytes]:
         server = await open_server(SmallWorld(), clock=start_clock(1e9, 1.0), log_path=tmp_path / "log")
@@ -514,7 +514,7 @@ def test_stop_ends_connections_frees_the_port_and_completes_the_log(tmp_path: Pa
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "example.org", "::1", "128.0.0.1"])  # noqa: S104 - refused
 def test_no_address_of_the_outside_is_listened_on(address: str) -> None:
-    """A world that names any address but IPv4 loopback is not served."""
+    """A world with addresses other than IPv4 loopback is not served."""
 
     class Outside(SmallWorld):
         def hosts(self) -> tuple[WorldHost, ...]:
@@ -525,7 +525,7 @@ def test_no_address_of_the_outside_is_listened_on(address: str) -> None:
 
 
 def test_port_in_use_is_told() -> None:
-    """A port that someone holds on one of the addresses is a message, not a traceback."""
+    """A port in use on one of the addresses gives a message, not a traceback."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.3", 0))
         holder.listen()
@@ -535,7 +535,7 @@ def test_port_in_use_is_told() -> None:
 
 
 def test_connect_to_lines_are_what_the_crawler_reads() -> None:
-    """Every host, wildcards too, in the syntax of --connect-to."""
+    """Every host, including wildcards, is listed in the syntax of --connect-to."""
     detours = [parse_override(line) for line in connect_to_lines(SmallWorld(), 8800)]
     assert [(detour.host, detour.port, detour.to.address, detour.to.port) for detour in detours] == [
         (host.name, 80, host.address, 8800) for host in SmallWorld().hosts()
@@ -544,13 +544,13 @@ def test_connect_to_lines_are_what_the_crawler_reads() -> None:
 
 @pytest.mark.parametrize("name", ["made:tiny:3", "made:tiny:3:calm", "constant:100"])
 def test_a_world_is_opened_again_by_its_own_name(name: str) -> None:
-    """What a log or a message calls a world can be typed."""
+    """The name of a world in a log or message can be typed."""
     assert open_world(name).name == name
 
 
 @pytest.mark.parametrize("name", ["", "made", "made:", "made:calm:calm:calm", "constant:x", "a b:c", "made:nowhere"])
 def test_a_name_that_is_no_world_is_told(name: str) -> None:
-    """The message says what could be written instead."""
+    """The message says what to write instead."""
     with pytest.raises(UsageError, match="made"):
         open_world(name)
 
@@ -570,7 +570,7 @@ def _world_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_world_on_path")
 def test_child_serves_to_a_real_client_and_stop_leaves_no_process(tmp_path: Path) -> None:
-    """The crawler's own HTTP library gets pages over one connection; after stop there is no process and no port."""
+    """The crawler's own HTTP library gets pages over one connection; after stop, process and port are gone."""
     with start_server("test_server:small_world", 1, speed=60.0, log_path=tmp_path / "log") as web:
         curl = pycurl.Curl()
         curl.setopt(pycurl.CONNECT_TO, [f"one.test:80:{web.hosts['one.test']}:{web.port}"])
@@ -592,7 +592,7 @@ def test_child_serves_to_a_real_client_and_stop_leaves_no_process(tmp_path: Path
 
 @pytest.mark.usefixtures("_world_on_path")
 def test_child_ends_with_its_parent() -> None:
-    """A killed parent cannot stop its server, so the server detects that and exits."""
+    """A killed parent cannot stop its server, so the server detects this and exits."""
     script = (
         "import time; from vedette.lab.worlds.synthetic.server import start_server; "
         "print(start_server('test_server:small_world', 1).port, flush=True); time.sleep(600)"

@@ -14,7 +14,7 @@ TARGETS = ("/", "/archive", "/archive/0", "/robots.txt", "/sitemap.xml", "/feed.
 
 
 def bodies(world: SyntheticWorld, now_s: float) -> list[tuple[int, bytes]]:
-    """Status and bytes of many URLs of a world."""
+    """Return status and bytes of many URLs of a world."""
     pages = [
         (host, url.removeprefix(f"http://{host}")) for host in world.sites for url in world.live_pages(host, now_s)
     ]
@@ -41,7 +41,7 @@ def test_another_seed_is_another_web() -> None:
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_world_opens_with_its_size(name: str) -> None:
-    """The number of live pages at the start is within 10% of the stated one, and that of hosts is exact."""
+    """The number of live pages at the start is within 10% of the stated one, and the number of hosts is exact."""
     world = open_synthetic_world(name)
     live = sum(len(world.live_pages(host, world.start_s)) for host in world.sites)
     assert live == pytest.approx(SIZES[name].pages, rel=0.1)
@@ -55,7 +55,7 @@ def test_an_unknown_size_names_the_known_ones() -> None:
 
 
 def test_hosts_have_loopback_addresses_of_their_own() -> None:
-    """No two hosts share an address, but for the names of one blog hoster; none is 127.0.0.1 or ends in 0 or 255."""
+    """No two hosts share an address, except those of one blog hoster; none is 127.0.0.1 or ends in 0 or 255."""
     hosts = open_synthetic_world("medium").hosts()
     for host in hosts:
         address = ipaddress.IPv4Address(host.address)
@@ -68,7 +68,7 @@ def test_hosts_have_loopback_addresses_of_their_own() -> None:
 
 
 def test_few_hosts_hold_most_pages_and_most_links() -> None:
-    """Sizes and links between hosts have heavy tails: a fifth of the hosts has more than half of either."""
+    """Sizes and links between hosts have heavy tails: a fifth of the hosts has more than half of both."""
     world = open_synthetic_world("medium")
     sizes = sorted((len(world.live_pages(host, world.start_s)) for host in world.sites), reverse=True)
     assert sum(sizes[: len(sizes) // 5]) > sum(sizes) / 2
@@ -77,7 +77,7 @@ def test_few_hosts_hold_most_pages_and_most_links() -> None:
 
 
 def test_an_unknown_host_is_turned_away() -> None:
-    """A name that is not of this world gets an error, with any port or case a known one is found."""
+    """A name that is not in this world gets an error; a known one is found with any port or case."""
     world = open_synthetic_world("tiny")
     host = next(iter(world.sites))
     assert world.reply(WorldRequest("elsewhere.example", "/"), world.start_s).status == 421
@@ -109,7 +109,7 @@ def test_the_world_knows_what_its_urls_are() -> None:
 
 
 def test_a_calm_world_has_no_traps_and_no_faults() -> None:
-    """Opened calm, no host has traps or faults, and every reply arrives whole and at once."""
+    """In a calm world, no host has traps or faults, and every reply arrives completely and immediately."""
     world = open_synthetic_world("small", calm=True)
     assert not any(host.name.startswith("*.") for host in world.hosts())
     for name, site in world.sites.items():
