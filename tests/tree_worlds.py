@@ -132,7 +132,7 @@ def _address(number: int) -> str:
 
 
 def strict_town(hosts: int) -> Town:
-    """Twenty crawl-delays; every second block of four shares an address; 429s; all troubles of robots.txt."""
+    """Return hosts with twenty crawl delays, 429s, problems of robots.txt, and some addresses for four hosts."""
     troubles: list[tuple[Trouble, float]] = [("none", 0.0)] * 20
     troubles[:6] = [("503", 120.0), ("429", 200.0), ("silent", 150.0), ("503", inf), ("429", inf), ("silent", inf)]
     manners = []

@@ -60,9 +60,9 @@ def violations(page: Page, *, with_contrast: bool = True) -> list[str]:
     """
     options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": with_contrast}}}
     found: list[dict[str, Any]] = Axe().run(page, options=options).response["violations"]
-    return [_told(one) for one in found if one["impact"] in GRAVE]
+    return [_describe(one) for one in found if one["impact"] in GRAVE]
 
 
-def _told(one: dict[str, Any]) -> str:
+def _describe(one: dict[str, Any]) -> str:
     places = ", ".join(str(node["target"]) for node in one["nodes"][:5])
     return f"{one['id']}: {one['help']} at {places}"

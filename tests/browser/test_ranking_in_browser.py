@@ -88,7 +88,7 @@ def paused_indexer(run: Up) -> Iterator[None]:
         os.kill(indexer, signal.SIGCONT)
 
 
-def told_of(run: Up) -> RankingReport:
+def read_status(run: Up) -> RankingReport:
     """Return the ranking status, as servers and console read it."""
     return load_ranking_status(run.folder / "data" / "index") or RankingReport()
 
@@ -148,9 +148,9 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     expect(console.locator("main")).to_contain_text(f"because the guard is active: {why}")
     console.goto(f"{run.address}/console/ranking")
     expect(console.locator("[role=status]").first).to_contain_text(f"turned off learned ranking: {why}")
-    tried = told_of(run).promoted
+    tried = read_status(run).promoted
     assert tried
-    assert sum(row.shown for row in tried) == told_of(run).tried
+    assert sum(row.shown for row in tried) == read_status(run).tried
     expect(console.locator("#promoted")).to_be_visible()
     for row in tried[:5]:
         expect(console.locator("main")).to_contain_text(row.url)

@@ -100,7 +100,7 @@ def showings(run: Up) -> list[AdImpression]:
     return LedgerReader(run.folder / "data").read_latest(100)
 
 
-def looked_at(tab: Page, name: str, folder: Path) -> None:
+def check_page(tab: Page, name: str, folder: Path) -> None:
     """Check that at both widths nothing overflows and there are no serious violations."""
     for width in WIDTHS:
         tab.set_viewport_size({"width": width, "height": 900})
@@ -130,7 +130,7 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
     advertised(person, run, "Fly today")
     expect(person.locator(".sponsored h2")).to_have_text("Sponsored")
     assert person.locator(".results .sponsored, .sponsored .results").count() == 0
-    looked_at(person, "results", run.folder)
+    check_page(person, "results", run.folder)
     address = person.locator(".sponsored a").get_attribute("href")
     time.sleep(0.6)  # no one reads faster
     person.locator(".sponsored a").click()
@@ -161,13 +161,13 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
     expect(console.locator("#url-wrong")).to_contain_text("private address")
     for scheme in SCHEMES:
         console.emulate_media(color_scheme=scheme)
-        looked_at(console, f"form-{scheme}", run.folder)
+        check_page(console, f"form-{scheme}", run.folder)
     console.fill("#url", f"{SHOP}fly")
     console.click("main button:has-text('Submit')")
     expect(console.locator("[role=status]").first).to_contain_text('Submitted the ad 2, "Sail"')
     for scheme in SCHEMES:
         console.emulate_media(color_scheme=scheme)
-        looked_at(console, f"charts-{scheme}", run.folder)
+        check_page(console, f"charts-{scheme}", run.folder)
     ordered(run, ReviewAd(2, "approved"))
     key = re.search(r"vk_\S+", run.vedette("keys", "create", "bobkey"))
     assert key is not None
@@ -191,7 +191,7 @@ def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: P
     ordered(run, SaveAd(bad))
     ordered(run, ReviewAd(3, "approved"))
     advertised(person, run, HOSTILE)
-    looked_at(person, "hostile", run.folder)
+    check_page(person, "hostile", run.folder)
     forged = str(person.locator(".sponsored a").get_attribute("href"))[:-1] + "~"
     ordered(run, SaveAd(bad._replace(id=3, url=f"{run.address}/console")))
     ordered(run, ReviewAd(3, "approved"))
@@ -204,4 +204,4 @@ def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: P
     console.goto(f"{run.address}/console/sponsored")
     expect(console.locator("main")).to_contain_text(HOSTILE)
     expect(console.locator("main")).to_contain_text(ClickRejection.FORGED.value)
-    looked_at(console, "console", run.folder)
+    check_page(console, "console", run.folder)

@@ -60,7 +60,7 @@ def clicks_of(run: Up) -> list[Click]:
     return clicks
 
 
-def sent(run: Up, click: Click) -> bool:
+def is_acknowledged(run: Up, click: Click) -> bool:
     """Check whether the server acknowledged the click; it may be dead."""
     connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE_S)
     body = json.dumps({"slate": click.slate, "kind": "click", "page": click.page})
@@ -78,7 +78,7 @@ def burst(run: Up, clicks: list[Click], acknowledged: set[Click], *, stubborn: b
     def send(own: list[Click]) -> None:
         for click in own:
             until_s = time.monotonic() + PATIENCE_S
-            while not (taken := sent(run, click)) and stubborn and time.monotonic() < until_s:
+            while not (taken := is_acknowledged(run, click)) and stubborn and time.monotonic() < until_s:
                 time.sleep(0.02)
             if taken:
                 acknowledged.add(click)

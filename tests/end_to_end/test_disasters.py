@@ -61,7 +61,7 @@ def test_a_clock_put_back_an_hour_between_crawls_costs_no_hour(tmp_path: Path) -
     """Hosts wait for the rest of their delay, by any clock, and a message says that the clock is behind."""
     with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
         subprocess.run(run.command("--pages", "5"), capture_output=True, timeout=PATIENCE_S, check=True)
-        put_forward(run.data, HOUR_S)
+        advance_clocks(run.data, HOUR_S)
         done = crawled(run)
         assert done.returncode == 0, done.stderr
         assert "the clock is" in done.stderr
@@ -70,7 +70,7 @@ def test_a_clock_put_back_an_hour_between_crawls_costs_no_hour(tmp_path: Path) -
         assert [each.detail for each in run.verdict().violations] == []
 
 
-def put_forward(data: Path, by_s: float) -> None:
+def advance_clocks(data: Path, by_s: float) -> None:
     """Make a folder look as if its last crawl had run with clocks that far ahead."""
     with closing(sqlite3.connect(data / "state.db")) as db, db:
         db.execute("UPDATE host_state SET ready_s = ready_s + ?", (by_s,))

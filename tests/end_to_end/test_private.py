@@ -114,7 +114,7 @@ def _key(run: Up, name: str, scope: str) -> str:
     return next(line for line in lines if line.startswith("vk_"))
 
 
-def told_of(heard: Heard) -> list[str]:
+def find_private_words(heard: Heard) -> list[str]:
     """Return the private words in a response or its headers."""
     text = (heard.body.decode("utf-8", "replace") + str(heard.headers)).lower()
     return [word for word in TELLING if word in text]
@@ -132,7 +132,7 @@ STRANGER_ASKS = (
 def test_no_response_to_a_stranger_has_a_private_word(readers: Readers) -> None:
     """Pages, API, counts, hosts, filters and numbers contain no word and no host of a private page."""
     for target in STRANGER_ASKS:
-        assert told_of(readers.run.get(target)) == [], target
+        assert find_private_words(readers.run.get(target)) == [], target
 
 
 def test_filters_and_counts_leave_private_pages_out(readers: Readers) -> None:
@@ -155,7 +155,7 @@ def test_guessing_a_private_word_finds_nothing(readers: Readers, word: str) -> N
     wrong = word[:-2] + word[-1]
     for guess in (wrong, word[:-1], word[:4]):
         for target in (f"/api/v1/search?q={guess}", f"/search?q={guess}", f"/api/v1/suggest?q={guess}&n=20"):
-            assert told_of(readers.run.get(target)) == [], target
+            assert find_private_words(readers.run.get(target)) == [], target
         for site in ("wiki.test", "test", "open.test"):
             assert readers.run.get(f"/api/v1/suggest?q={guess}&site={site}").json["suggestions"] == []
 
@@ -180,7 +180,7 @@ def test_private_copies_look_like_missing_pages(readers: Readers) -> None:
             assert (heard.status, heard.body) == (missing.status, missing.body) == (404, missing.body)
     for id_ in range(1, 40):
         for place in ("/cached/{}", "/cached/{}/body", "/similar/{}"):
-            assert told_of(readers.run.get(place.format(id_))) == []
+            assert find_private_words(readers.run.get(place.format(id_))) == []
 
 
 def test_private_anchor_texts_find_no_public_page(readers: Readers) -> None:
@@ -227,7 +227,7 @@ def test_a_named_reader_sees_all_of_it(readers: Readers) -> None:
 def test_a_key_needs_the_scope_and_a_listed_name(readers: Readers, name: str) -> None:
     """Bob is listed but lacks the scope, and Eve has the scope but is not listed: both are strangers."""
     for target in STRANGER_ASKS:
-        assert told_of(readers.run.get(target, readers.headers[name])) == [], target
+        assert find_private_words(readers.run.get(target, readers.headers[name])) == [], target
     assert readers.run.found("bodyquill", readers.headers[name]) == []
     for id_ in readers.ids:
         assert readers.run.get(f"/cached/{id_}", readers.headers[name]).status == 404
@@ -254,7 +254,7 @@ def test_a_revoked_key_opens_nothing(readers: Readers) -> None:
     patiently(lambda: readers.run.found("bodyquill", carol))
     readers.run.vedette("keys", "revoke", "carol")
     patiently(lambda: readers.run.get("/api/v1/search?q=bodyquill", carol).status == 401)
-    assert told_of(readers.run.get("/api/v1/search?q=sharedword", carol)) == []
+    assert find_private_words(readers.run.get("/api/v1/search?q=sharedword", carol)) == []
     assert readers.run.get(f"/cached/{readers.ids[0]}", {"Cookie": f"vedette_key={secret}"}).status == 404
 
 
@@ -279,11 +279,11 @@ def test_readers_behind_a_proxy(folder: Path, web: SmallWeb, readers: Readers) -
         patiently(lambda: run.get("/api/v1/search?q=x", ann).status == 200)
         patiently(lambda: run.found("bodyquill", ann))
         for target in STRANGER_ASKS:
-            assert told_of(run.get(target, other)) == [], target
+            assert find_private_words(run.get(target, other)) == [], target
         for headers in ({}, {"X-Forwarded-User": ANN}, {"X-Told-User": ""}):
             heard = run.get("/api/v1/search?q=bodyquill", headers)
             assert heard.status == 401
-            assert told_of(heard) == []
+            assert find_private_words(heard) == []
 
 
 def test_strangers_cannot_tell_that_private_sites_exist(tmp_path: Path, web: SmallWeb) -> None:
@@ -295,4 +295,4 @@ def test_strangers_cannot_tell_that_private_sites_exist(tmp_path: Path, web: Sma
         patiently(lambda: "Index     " in run.vedette("status") and "Index     0 pages" not in run.vedette("status"))
         first = run.get("/").body.decode()
         assert "because there are no sites" in first
-        assert told_of(run.get("/")) == told_of(run.get("/search?q=sharedword")) == []
+        assert find_private_words(run.get("/")) == find_private_words(run.get("/search?q=sharedword")) == []

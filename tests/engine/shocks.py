@@ -134,10 +134,10 @@ def struck(scene: Scene, refresh: str = "expected-gain") -> Taken:
             for host in range(scene.hosts):
                 drive.keeper.add_urls([f"{origin(host)}{path}" for path in scene.born_on(host)], 1, drive.now_s)
     drive.run(START_S + END_MIN * MINUTE_S - drive.now_s)
-    return _taken(scene, drive)
+    return _measure(scene, drive)
 
 
-def _taken(scene: Scene, drive: Drive) -> Taken:
+def _measure(scene: Scene, drive: Drive) -> Taken:
     sent = [(asked.sent_s - START_S) / MINUTE_S for asked in drive.log if asked.purpose == "page"]
     counts = Counter(int(minute) for minute in sent)
     factors = [scene.factors.get(minute // BLOW_MIN * BLOW_MIN, 1.0) for minute in range(END_MIN)]

@@ -49,7 +49,7 @@ def news(dates: dict[str, float]) -> Reply:
     return Reply(200, (("content-type", "application/xml"),), body.encode())
 
 
-def begun(replies: dict[str, Served | Server], **settings: object) -> Drive:
+def start_crawl(replies: dict[str, Served | Server], **settings: object) -> Drive:
     """Start a crawl that polls its sources every hour."""
     web = MemoryWeb({f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml"), **replies})
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=HOUR_S))
@@ -71,7 +71,9 @@ def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, floa
         dates = {"/p": changed_s if now_s > changed_s else 10.0, "/q": 10.0}
         return write(dates)
 
-    drive = begun({START: page("/p", "/q"), f"{A}/p": page(title="p"), f"{A}/q": page(title="q"), f"{A}/map.xml": told})
+    drive = start_crawl(
+        {START: page("/p", "/q"), f"{A}/p": page(title="p"), f"{A}/q": page(title="q"), f"{A}/map.xml": told}
+    )
     drive.run(3 * HOUR_S)
     assert look_of(drive, "/p").state.signal_s is None
     drive.run(5 * HOUR_S)
@@ -90,7 +92,7 @@ def test_a_page_with_a_new_date_is_fetched_sooner(write: Callable[[dict[str, flo
 
     replies: dict[str, Served | Server] = {START: page("/p", "/q"), f"{A}/map.xml": told}
     replies |= {f"{A}/p": page(title="p"), f"{A}/q": page(title="q")}
-    drive = begun(replies, idle_share=0.1).run(8.7 * DAY_S)
+    drive = start_crawl(replies, idle_share=0.1).run(8.7 * DAY_S)
     sent = {path: [each.sent_s for each in drive.log if each.url == f"{A}{path}"] for path in ("/p", "/q", "/map.xml")}
     assert max(after - before for before, after in pairwise(sent["/map.xml"])) < 1.1 * DAY_S
     assert max(sent["/q"]) < changed_s < max(sent["/p"])
@@ -98,7 +100,7 @@ def test_a_page_with_a_new_date_is_fetched_sooner(write: Callable[[dict[str, flo
 
 def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
     """A date weeks ahead is ignored, as is the date of a URL never fetched; slightly ahead means now."""
-    drive = begun({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
+    drive = start_crawl({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
     id_, now_s = look_of(drive, "/p").page.id, drive.now_s
     far, unknown = ChangeSignal(id_, now_s + 30 * DAY_S, "ping"), ChangeSignal(10**6, now_s, "ping")
     assert drive.keeper.refresher.on_signals([far, unknown], now_s) == 0
@@ -111,7 +113,7 @@ def test_the_policy_is_told_of_links_signals_and_costs() -> None:
     """All three columns are filled: linking pages, the last signal, and the cost of a fetch."""
     replies: dict[str, Served | Server] = {START: page("/p", "/q"), f"{A}/p": page("/q"), f"{A}/q": page("/q")}
     replies[f"{A}/p"] = page("/q", title="word " * 60_000)
-    drive = begun(replies).run(2 * HOUR_S)
+    drive = start_crawl(replies).run(2 * HOUR_S)
     looks = [look_of(drive, path) for path in ("/p", "/q")]
     drive.keeper.refresher.on_signals([ChangeSignal(looks[0].page.id, drive.now_s, "ping")], drive.now_s)
     looks = [look_of(drive, path) for path in ("/p", "/q")]
@@ -150,7 +152,7 @@ def test_the_policy_learns_from_fetches_with_their_signals_and_costs() -> None:
 
 def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
     """A page that is fetched several times counts once as a linking page."""
-    drive = begun({START: page("/p"), f"{A}/p": page()}, refresh="nutch")
+    drive = start_crawl({START: page("/p"), f"{A}/p": page()}, refresh="nutch")
     id_ = look_of(drive.run(HOUR_S), "/p").page.id
     counted = drive.urls.count_inlinks(np.array([id_], np.uint32)).tolist()
     drive.run(5 * DAY_S)
@@ -165,7 +167,7 @@ def test_a_sitemap_is_heard_as_long_as_it_is_read() -> None:
     def told(now_s: float) -> Reply:
         return site_map({"/p": 0.0}) if now_s < gone_s else Reply(404)
 
-    drive = begun({START: page("/p"), f"{A}/p": page(title="p"), f"{A}/map.xml": told})
+    drive = start_crawl({START: page("/p"), f"{A}/p": page(title="p"), f"{A}/map.xml": told})
     memory: PolicyMemory = drive.keeper.refresher._memory
     drive.run(4 * HOUR_S)
     (heard_s,) = memory.batch_pages([look_of(drive, "/p")]).batch.heard_s

@@ -21,7 +21,7 @@ def wide_web(*origins: str, pages: int) -> MemoryWeb:
     return web
 
 
-def begun(web: MemoryWeb, *sites: Site, per_s: float, **settings: object) -> Drive:
+def start_crawl(web: MemoryWeb, *sites: Site, per_s: float, **settings: object) -> Drive:
     """Start a crawl with a budget, in which politeness hardly matters."""
     sites = tuple(replace(site, overrule=("trap",)) for site in sites)  # empty pages with numbers look like one
     quick: dict[str, object] = {"delay_s": 0.01, "address_delay_s": 0.0, "lease_span_s": 1.0, "ahead_s": 1.0}
@@ -40,7 +40,7 @@ def page_times(drive: Drive, host: str | None = None) -> list[float]:
 
 def test_no_minute_has_more_pages_than_the_budget() -> None:
     """Two fast sites together get at most two pages a second, and nearly that many."""
-    drive = begun(wide_web(A, B, pages=100), Site(f"{A}/"), Site(f"{B}/"), per_s=2.0).run()
+    drive = start_crawl(wide_web(A, B, pages=100), Site(f"{A}/"), Site(f"{B}/"), per_s=2.0).run()
     times = page_times(drive)
     burst = 2.0 * budget.BURST_TIMES
     ahead = 2 * 2.0  # what was given out and waited in a worker when the minute began
@@ -53,7 +53,7 @@ def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest()
     """A site with a tenth of the budget gets that, and the other one the rest; later, it gets everything."""
     web = wide_web(A, B, pages=220)
     web.replies |= {f"{B}/{number}": Reply(404) for number in range(120, 220)}
-    drive = begun(web, Site(f"{A}/", share=0.1), Site(f"{B}/"), per_s=2.0)
+    drive = start_crawl(web, Site(f"{A}/", share=0.1), Site(f"{B}/"), per_s=2.0)
     drive.run(for_s=MINUTE_S)
     counts = Counter(asked.host for asked in drive.log if asked.purpose == "page")
     assert 9 <= counts["a.test"] <= 0.2 * MINUTE_S + 6
@@ -68,7 +68,7 @@ def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest()
 def test_everybody_has_a_turn() -> None:
     """If thirty hosts share one page per second, each gets its part, in any order and with any pages."""
     origins = [f"https://h{number}.test" for number in range(30)]
-    drive = begun(wide_web(*origins, pages=20), *(Site(f"{origin}/") for origin in origins), per_s=1.0)
+    drive = start_crawl(wide_web(*origins, pages=20), *(Site(f"{origin}/") for origin in origins), per_s=1.0)
     drive.run(for_s=3 * MINUTE_S)
     counts = Counter(asked.host for asked in drive.log if asked.purpose == "page")
     assert len(counts) == len(origins)
@@ -78,7 +78,7 @@ def test_everybody_has_a_turn() -> None:
 def test_a_host_says_that_it_waits_for_the_budget() -> None:
     """The limit that makes it wait is reported, and isn't an error that ends a crawl."""
     web = wide_web(A, B, pages=20)
-    drive = begun(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
+    drive = start_crawl(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
     assert (
         explain_host(drive.keeper.host_table, "a.test", drive.now_s)[0]
         == "its site's share of the fetch budget is spent"
@@ -91,7 +91,7 @@ def test_a_host_says_that_it_waits_for_the_budget() -> None:
 def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
     """A requested fetch is sent immediately, and the others wait slightly longer."""
     web = wide_web(A, pages=50)
-    drive = begun(web, Site(f"{A}/"), per_s=1 / 600.0).run(for_s=30.0)
+    drive = start_crawl(web, Site(f"{A}/"), per_s=1 / 600.0).run(for_s=30.0)
     before = len(drive.asked_urls())
     wished = [f"{A}/{number}" for number in (41, 42, 43)]
     drive.keeper.request_urls(wished, drive.now_s)
@@ -104,7 +104,7 @@ def test_robots_txt_does_not_wait_for_the_budget() -> None:
     origins = [f"https://h{number}.test" for number in range(10)]
     web = wide_web(*origins, pages=3)
     web.replies |= {f"{origin}/robots.txt": robots("Disallow: /2") for origin in origins}
-    drive = begun(web, *(Site(f"{origin}/") for origin in origins), per_s=1 / 60.0).run(for_s=10.0)
+    drive = start_crawl(web, *(Site(f"{origin}/") for origin in origins), per_s=1 / 60.0).run(for_s=10.0)
     assert len(drive.asked_urls("robots")) == len(origins)
     assert len(drive.asked_urls()) <= 1
     drive.run()
@@ -117,7 +117,7 @@ def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> No
     paths = [f"{A}/{site}/{number}" for site in ("one", "two") for number in range(20)]
     web = MemoryWeb({**{url: page() for url in paths}})
     web.replies |= {f"{A}/{site}/": page(*paths) for site in ("one", "two")}
-    drive = begun(web, one, two, per_s=1.0).run(for_s=2 * MINUTE_S)
+    drive = start_crawl(web, one, two, per_s=1.0).run(for_s=2 * MINUTE_S)
     asked = Counter(url.split("/")[3] for url in drive.asked_urls())
     assert asked["two"] == 21
     assert asked["one"] <= 0.05 * 2 * MINUTE_S + 3 + (2 * MINUTE_S - 21)
@@ -126,7 +126,7 @@ def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> No
 
 def test_rules_that_change_let_nobody_wait_for_ever() -> None:
     """New rules apply to waiting hosts as well; without a budget, none waits for it."""
-    drive = begun(wide_web(A, B, pages=30), Site(f"{A}/"), Site(f"{B}/"), per_s=0.01).run(for_s=30.0)
+    drive = start_crawl(wide_web(A, B, pages=30), Site(f"{A}/"), Site(f"{B}/"), per_s=0.01).run(for_s=30.0)
     drive.rule(replace(drive.rules, budget_per_s=0.02))
     drive.run(for_s=30.0)
     assert len(drive.asked_urls()) <= 4

@@ -17,7 +17,7 @@ def opened(*hosts: str, address: str = PLACE, ready_s: float = 0.0) -> Frontier[
     return frontier
 
 
-def taken_from(frontier: Frontier[str], now_s: float) -> str | None:
+def take_item(frontier: Frontier[str], now_s: float) -> str | None:
     """Return the taken item, without its host."""
     taken = frontier.take(now_s)
     return taken.item if taken else None
@@ -36,7 +36,7 @@ def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
         frontier.add("a", item, worth)
     order: list[str | None] = []
     while frontier:
-        order.append(taken_from(frontier, 0.0))
+        order.append(take_item(frontier, 0.0))
         frontier.complete("a", 0.0, 0.0)
     assert order == ["first", "second", "third", "last"]
 
@@ -46,7 +46,7 @@ def test_a_host_is_asked_for_one_thing_at_a_time() -> None:
     frontier = opened("a")
     frontier.add("a", "one", 1.0)
     frontier.add("a", "two", 1.0)
-    assert taken_from(frontier, 0.0) == "one"
+    assert take_item(frontier, 0.0) == "one"
     assert (frontier.take(1e9), frontier.peek_next_s(), frontier.busy) == (None, None, 1)
 
 
@@ -55,11 +55,11 @@ def test_hosts_at_one_address_take_turns() -> None:
     frontier = opened("a", "b", "c")
     for host in ("b", "c", "a"):
         frontier.add(host, host, 1.0)
-    assert taken_from(frontier, 0.0) == "b"
+    assert take_item(frontier, 0.0) == "b"
     assert frontier.take(5.0) is None
     frontier.complete("b", 5.0, 6.0)
-    assert (taken_from(frontier, 5.9), frontier.peek_next_s()) == (None, 6.0)
-    assert taken_from(frontier, 6.0) == "c"
+    assert (take_item(frontier, 5.9), frontier.peek_next_s()) == (None, 6.0)
+    assert take_item(frontier, 6.0) == "c"
 
 
 def test_other_addresses_go_on() -> None:
@@ -68,8 +68,8 @@ def test_other_addresses_go_on() -> None:
     frontier.open_host("far", ELSEWHERE, 0.0)
     for host in ("a", "b", "far"):
         frontier.add(host, host, 1.0)
-    assert taken_from(frontier, 0.0) == "a"
-    assert taken_from(frontier, 0.0) == "far"
+    assert take_item(frontier, 0.0) == "a"
+    assert take_item(frontier, 0.0) == "far"
 
 
 def test_a_host_that_joins_the_line_late_is_served_late() -> None:
@@ -78,9 +78,9 @@ def test_a_host_that_joins_the_line_late_is_served_late() -> None:
     for number in range(9):
         frontier.add("quick", f"quick {number}", 1.0)
     frontier.add("patient", "patient", 1.0)
-    assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("quick 0", None)
+    assert (take_item(frontier, 0.0), frontier.take(0.0)) == ("quick 0", None)
     frontier.complete("quick", 0.0, 1.0)
-    assert taken_from(frontier, 1.0) == "patient"
+    assert take_item(frontier, 1.0) == "patient"
 
 
 def test_a_dropped_thing_costs_its_host_no_time() -> None:
@@ -91,7 +91,7 @@ def test_a_dropped_thing_costs_its_host_no_time() -> None:
     unwanted = frontier.take(0.0)
     assert unwanted is not None
     frontier.drop(unwanted)
-    assert taken_from(frontier, 0.0) == "wanted"
+    assert take_item(frontier, 0.0) == "wanted"
     frontier.complete("a", 0.0, 0.0)
     assert (frontier.take(1e9), len(frontier), frontier.peek_next_s()) == (None, 0, None)
 
@@ -102,16 +102,16 @@ def test_a_rest_that_is_told_later_counts() -> None:
     frontier.add("a", "timed", 1.0)
     frontier.delay("a", 10.0)
     frontier.delay("a", 5.0)
-    assert (frontier.take(9.9), taken_from(frontier, 10.0)) == (None, "timed")
+    assert (frontier.take(9.9), take_item(frontier, 10.0)) == (None, "timed")
     frontier.add("a", "next", 1.0)
     frontier.delay("a", 30.0)
     frontier.complete("a", 12.0, 12.0)
-    assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "next")
+    assert (frontier.take(29.9), take_item(frontier, 30.0)) == (None, "next")
     frontier.add("b", "in line", 1.0)
     assert frontier.take(31.0) is None
     frontier.delay("b", 50.0)
     frontier.complete("a", 99.0, 32.0)
-    assert (frontier.take(49.9), taken_from(frontier, 50.0)) == (None, "in line")
+    assert (frontier.take(49.9), take_item(frontier, 50.0)) == (None, "in line")
 
 
 def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
@@ -119,10 +119,10 @@ def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
     frontier = opened("first", "resting", "patient")
     for host in ("first", "resting", "patient"):
         frontier.add(host, host, 1.0)
-    assert (taken_from(frontier, 0.0), frontier.take(1.0)) == ("first", None)
+    assert (take_item(frontier, 0.0), frontier.take(1.0)) == ("first", None)
     frontier.delay("resting", 100.0)
     frontier.complete("first", 99.0, 2.0)
-    assert taken_from(frontier, 2.0) == "patient"
+    assert take_item(frontier, 2.0) == "patient"
 
 
 def test_what_is_cleared_is_given_back_best_first() -> None:
@@ -130,12 +130,12 @@ def test_what_is_cleared_is_given_back_best_first() -> None:
     frontier = opened("a")
     for item, worth in (("out", 9.0), ("second", 1.0), ("first", 2.0)):
         frontier.add("a", item, worth)
-    assert taken_from(frontier, 0.0) == "out"
+    assert take_item(frontier, 0.0) == "out"
     assert (frontier.clear("a"), len(frontier), frontier.busy) == (["first", "second"], 0, 1)
     frontier.complete("a", 3.0, 3.0)
     assert frontier.take(5.0) is None
     frontier.add("a", "later", 1.0)
-    assert taken_from(frontier, 5.0) == "later"
+    assert take_item(frontier, 5.0) == "later"
 
 
 def test_a_host_that_was_cleared_in_line_leaves_it() -> None:
@@ -143,13 +143,13 @@ def test_a_host_that_was_cleared_in_line_leaves_it() -> None:
     frontier = opened("first", "cleared", "patient")
     for host in ("first", "cleared", "patient"):
         frontier.add(host, host, 1.0)
-    assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
+    assert (take_item(frontier, 0.0), frontier.take(0.0)) == ("first", None)
     assert frontier.clear("cleared") == ["cleared"]
     frontier.complete("first", 99.0, 1.0)
-    assert taken_from(frontier, 1.0) == "patient"
+    assert take_item(frontier, 1.0) == "patient"
     frontier.add("cleared", "again", 1.0)
     frontier.complete("patient", 99.0, 2.0)
-    assert taken_from(frontier, 2.0) == "again"
+    assert take_item(frontier, 2.0) == "again"
 
 
 def test_a_host_takes_its_rest_along_when_it_moves() -> None:
@@ -158,13 +158,13 @@ def test_a_host_takes_its_rest_along_when_it_moves() -> None:
     frontier.open_host("there", ELSEWHERE, 0.0)
     frontier.add("there", "there", 1.0)
     frontier.add("a", "here", 1.0)
-    assert {taken_from(frontier, 0.0), taken_from(frontier, 0.0)} == {"here", "there"}
+    assert {take_item(frontier, 0.0), take_item(frontier, 0.0)} == {"here", "there"}
     frontier.complete("a", 20.0, 1.0)
     frontier.move("a", ELSEWHERE, 5.0)
     frontier.add("a", "moved", 1.0)
     assert frontier.take(25.0) is None, "somebody is being asked there"
     frontier.complete("there", 99.0, 30.0)
-    assert (frontier.take(29.9), taken_from(frontier, 30.0)) == (None, "moved")
+    assert (frontier.take(29.9), take_item(frontier, 30.0)) == (None, "moved")
 
 
 def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
@@ -173,16 +173,16 @@ def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
     frontier.open_host("there", ELSEWHERE, 0.0)
     for host in ("first", "a", "behind"):
         frontier.add(host, host, 1.0)
-    assert (taken_from(frontier, 0.0), frontier.take(0.0)) == ("first", None)
+    assert (take_item(frontier, 0.0), frontier.take(0.0)) == ("first", None)
     frontier.clear("a")
     frontier.move("a", ELSEWHERE, 0.0)
     frontier.add("there", "there", 1.0)
-    assert taken_from(frontier, 0.0) == "there"
+    assert take_item(frontier, 0.0) == "there"
     frontier.add("a", "moved", 1.0)
     frontier.complete("first", 99.0, 1.0)
-    assert (taken_from(frontier, 1.0), frontier.take(1.0)) == ("behind", None)
+    assert (take_item(frontier, 1.0), frontier.take(1.0)) == ("behind", None)
     frontier.complete("there", 99.0, 2.0)
-    assert taken_from(frontier, 2.0) == "moved"
+    assert take_item(frontier, 2.0) == "moved"
 
 
 def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> None:
@@ -191,10 +191,10 @@ def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> N
     for number, worth in enumerate((1.0, 5.0, 3.0, 2.0, 4.0)):
         frontier.open_host(f"h{number}", f"192.0.2.{number}", 0.0)
         frontier.add(f"h{number}", f"worth {worth:.0f}", worth)
-    assert taken_from(frontier, 0.0) == "worth 5"
+    assert take_item(frontier, 0.0) == "worth 5"
     frontier.add("h3", "asked for", 9.0)
     assert frontier.peek_next_s() == float("-inf"), "others are ready, whoever has a connection may come at once"
-    assert [taken_from(frontier, 0.0) for _ in range(4)] == ["asked for", "worth 4", "worth 1", "worth 3"]
+    assert [take_item(frontier, 0.0) for _ in range(4)] == ["asked for", "worth 4", "worth 1", "worth 3"]
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 1.0, 7.0, 1e9]), min_size=1, max_size=12), st.integers(1, 3))

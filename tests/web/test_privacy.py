@@ -13,7 +13,7 @@ BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/201001
 OPEN = Serve(rate=Rate(0, 1.0))
 
 
-def read_page_text(ask: Ask, path: str = "/privacy") -> str:
+def visible_text(ask: Ask, path: str = "/privacy") -> str:
     """Return the visible text of a page."""
     return " ".join(first(LexborHTMLParser(ask(path, BROWSER).body.decode()), "main").text().split())
 
@@ -23,7 +23,7 @@ def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         ask("/search?q=lag", BROWSER)
-        told = read_page_text(ask)
+        told = visible_text(ask)
         answer = ask("/privacy", BROWSER)
     assert re.findall("vedette forget --visitor ([0-9a-f]+)", told) == [log.slates[0].visitor]
     assert answer.headers["cache-control"].startswith("private")
@@ -34,13 +34,13 @@ def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
 def test_the_page_shows_the_retention_period(days: int, words: str) -> None:
     """In days, as configured."""
     with served(OPEN, recording=recording_to(HeldLog(), keep_days=days)) as (ask, _):
-        assert words in read_page_text(ask).replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert words in visible_text(ask).replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
 def test_the_page_says_if_nothing_is_stored() -> None:
     """No hash is computed, and nothing else is claimed."""
     with served(OPEN) as (ask, _):
-        told = read_page_text(ask)
+        told = visible_text(ask)
     assert "This search engine does not record searches" in told
     assert "vedette forget" not in told
     assert "visitor hash" not in told

@@ -52,7 +52,7 @@ COMMANDS = (
     Command("sponsor", "manage sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
     Command("cluster", "crawl on several machines", "vedette.cli.commands.cluster"),
     Command("observers", "manage remote observers", "vedette.cli.commands.observers"),
-    Command("observe", "fetch for a Vedette elsewhere, near the sites", "vedette.cli.commands.observe"),
+    Command("observe", "fetch from nearby sites for a Vedette elsewhere", "vedette.cli.commands.observe"),
     Command("lab", "run experiments on recorded and synthetic webs; evaluate crawlers", "vedette.cli.lab.command"),
     Command("export", "export URLs or pages", "vedette.cli.commands.export"),
     Command("import", "import URLs or pages from files", "vedette.cli.commands.import_"),

@@ -33,13 +33,13 @@ def fresh(print_: int, found_s: float = NOW_S) -> NewPage:
     return NewPage(print_, 1000 + print_, found_s, "feed", "https://a.test/feed", NOW_S)
 
 
-def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
+def match_page(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
     """Return a page that matches these alerts and some webhooks."""
     item = AlertItem(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
     return MatchedItem(print_, item, watches, hooks)
 
 
-def told_of(book: AlertStore, *pages: MatchedItem) -> None:
+def publish_pages(book: AlertStore, *pages: MatchedItem) -> None:
     """Publish pages completely."""
     book.add_new_pages([fresh(one.print) for one in pages], (), (), NOW_S)
     book.publish(pages, (), NOW_S)
@@ -62,8 +62,8 @@ def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: Ale
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]
-    book.publish([told(1, "w")], (), NOW_S)
-    book.publish([told(1, "w")], (), NOW_S)
+    book.publish([match_page(1, "w")], (), NOW_S)
+    book.publish([match_page(1, "w")], (), NOW_S)
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     assert book.list_new_pages(10) == []
     assert seqs(tmp_path) == [1]
@@ -87,7 +87,7 @@ def test_whoever_follows_the_cursor_sees_each_page_once(
     cursor = 0
     with closing(AlertStore(folder)) as book:
         for batch in batches:
-            told_of(book, *(told(print_) for print_ in dict.fromkeys(batch)))
+            publish_pages(book, *(match_page(print_) for print_ in dict.fromkeys(batch)))
             for item in AlertReader(folder).list_items(cursor, most):
                 seen.append(item.page)
                 cursor = item.seq
@@ -97,8 +97,8 @@ def test_whoever_follows_the_cursor_sees_each_page_once(
 
 def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore) -> None:
     """A message has the items of its alert that arrived together; the next one waits for it."""
-    told_of(book, told(1, "w", "v", hooks=("w",)), told(2, "v"), told(3, "w", hooks=("w",)))
-    told_of(book, told(4, "w", hooks=("w",)))
+    publish_pages(book, match_page(1, "w", "v", hooks=("w",)), match_page(2, "v"), match_page(3, "w", hooks=("w",)))
+    publish_pages(book, match_page(4, "w", hooks=("w",)))
     assert seqs(tmp_path, 0, "w") == [1, 3, 4]
     assert AlertReader(tmp_path).count_by_alert() == {"v": 2, "w": 3}
     (first,) = book.list_due(NOW_S, [], 10)
@@ -121,7 +121,7 @@ def test_what_waits_is_bounded_and_what_is_given_up_says_so(
     most = 3
     monkeypatch.setattr(watch_book, "MAX_WAITING", most)
     for number in range(1, most + 3):
-        told_of(book, told(number, "w", hooks=("w",)))
+        publish_pages(book, match_page(number, "w", hooks=("w",)))
     with closing(sqlite3.connect(tmp_path / ALERTS_NAME)) as db:
         assert db.execute("SELECT count(*) FROM delivery WHERE next_s IS NOT NULL").fetchone() == (most,)
         assert "too many" in db.execute("SELECT error FROM delivery ORDER BY number LIMIT 1").fetchone()[0]
@@ -131,14 +131,16 @@ def test_what_waits_is_bounded_and_what_is_given_up_says_so(
 
 def test_old_items_go_but_never_those_that_wait_to_be_sent(tmp_path: Path, book: AlertStore) -> None:
     """A cursor stays valid, because numbers are never reused."""
-    told_of(book, told(1, at_s=NOW_S), told(2, "w", hooks=("w",), at_s=NOW_S), told(3, at_s=NOW_S))
+    publish_pages(
+        book, match_page(1, at_s=NOW_S), match_page(2, "w", hooks=("w",), at_s=NOW_S), match_page(3, at_s=NOW_S)
+    )
     book.prune(NOW_S + RETENTION_S + 1, NOW_S)
     assert seqs(tmp_path) == [2, 3]
     book.abandon_deliveries("w", "gone", NOW_S)
     book.prune(NOW_S + RETENTION_S + 1, NOW_S)
     assert seqs(tmp_path) == []
     assert AlertReader(tmp_path).read_seq_range() == (4, 3)
-    told_of(book, told(4))
+    publish_pages(book, match_page(4))
     assert seqs(tmp_path) == [4]
 
 
@@ -172,11 +174,11 @@ def test_a_backup_has_it_and_a_restored_folder_goes_on(tmp_path: Path) -> None:
     """Items keep their numbers, and published ones are not published again."""
     write_sample(tmp_path / "data")
     with closing(AlertStore(tmp_path / "data")) as book:
-        told_of(book, told(1, "w", hooks=("w",)))
+        publish_pages(book, match_page(1, "w", hooks=("w",)))
         create_backup(tmp_path / "data", tmp_path / "copy", lambda *_: None)
     restore_backup(tmp_path / "copy", tmp_path / "again", lambda *_: None)
     assert seqs(tmp_path / "again") == [1]
     with closing(AlertStore(tmp_path / "again")) as book:
-        told_of(book, told(1), told(2))
+        publish_pages(book, match_page(1), match_page(2))
         assert book.list_waiting_alerts() == ["w"]
     assert seqs(tmp_path / "again") == [1, 2]

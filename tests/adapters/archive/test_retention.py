@@ -62,7 +62,7 @@ def crawl(state: State, pages: int, versions: int, every_s: float = DAY_S) -> No
                 fetches.page(url(number), body(number, version), NOW_S + version * every_s)
 
 
-def tidy(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * REST_STEPS) -> None:
+def run_retention(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * REST_STEPS) -> None:
     """Run retention for more than a round."""
     retention = Retention(state, keeping, "test", rotate_bytes=FILE_BYTES)
     for _ in range(steps):
@@ -111,7 +111,7 @@ def test_nothing_goes_before_its_time(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         crawl(state, pages=10, versions=5)
         before = archived(state)
-        tidy(state, KEEP, NOW_S + 29 * DAY_S)
+        run_retention(state, KEEP, NOW_S + 29 * DAY_S)
         assert archived(state) == before
         assert len(before) == 50
 
@@ -121,7 +121,7 @@ def test_old_versions_go_and_the_latest_stay(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
         size = sum(state.store.load_archive_lengths().values())
-        tidy(state, KEEP, LATER_S + 10 * DAY_S)
+        run_retention(state, KEEP, LATER_S + 10 * DAY_S)
         assert latest(state) == {url(number): body(number, 4) for number in range(40)}
         left = archived(state)
         assert len(left) < 100
@@ -132,7 +132,7 @@ def test_versions_within_the_days_stay_when_others_go(tmp_path: Path) -> None:
     """Everything fetched in the last thirty days is kept."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=4, every_s=20 * DAY_S)
-        tidy(state, KEEP, NOW_S + 61 * DAY_S)
+        run_retention(state, KEEP, NOW_S + 61 * DAY_S)
         young = {body(number, version) for number in range(40) for version in (2, 3)}
         assert young <= set(archived(state))
         assert latest(state) == {url(number): body(number, 3) for number in range(40)}
@@ -144,7 +144,7 @@ def test_a_file_that_is_still_written_to_is_not_touched(tmp_path: Path) -> None:
         with Fetches(state) as fetches:
             fetches.page(url(1), body(1, 1))
         before = state.store.load_archive_lengths()
-        tidy(state, RetentionPolicy(keep_s=0.0, max_bytes=1), LATER_S)
+        run_retention(state, RetentionPolicy(keep_s=0.0, max_bytes=1), LATER_S)
         assert before.items() <= state.store.load_archive_lengths().items()
 
 
@@ -152,9 +152,9 @@ def test_it_comes_to_rest(tmp_path: Path) -> None:
     """Files that were rewritten once are not rewritten again and again."""
     with opened(tmp_path) as state:
         crawl(state, pages=60, versions=3)
-        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
+        run_retention(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
         files = state.store.load_archive_lengths()
-        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
+        run_retention(state, RetentionPolicy(keep_s=0.0), LATER_S, steps=5 * REST_STEPS)
         again = state.store.load_archive_lengths()
         assert latest(state) == {url(number): body(number, 2) for number in range(60)}
         assert sum(again.values()) <= sum(files.values())
@@ -165,7 +165,7 @@ def test_a_limit_takes_older_versions_first(tmp_path: Path) -> None:
     """If the latest versions fit, no page loses its copy, however young the others are."""
     with opened(tmp_path) as state:
         crawl(state, pages=40, versions=5)
-        tidy(state, RetentionPolicy(30 * DAY_S, max_bytes=110_000), NOW_S + 5 * DAY_S)
+        run_retention(state, RetentionPolicy(30 * DAY_S, max_bytes=110_000), NOW_S + 5 * DAY_S)
         assert sum(state.store.load_archive_lengths().values()) <= 110_000
         assert latest(state) == {url(number): body(number, 4) for number in range(40)}
 
@@ -177,7 +177,7 @@ def test_a_tight_limit_takes_the_copies_of_pages_fetched_longest_ago(tmp_path: P
         with Fetches(state, rotate_bytes=10_000) as fetches:
             for number in range(100):
                 fetches.page(url(number), body(number, 0), NOW_S + number)
-        tidy(state, RetentionPolicy(30 * DAY_S, max_bytes=limit), NOW_S + DAY_S, steps=5 * REST_STEPS)
+        run_retention(state, RetentionPolicy(30 * DAY_S, max_bytes=limit), NOW_S + DAY_S, steps=5 * REST_STEPS)
         assert sum(state.store.load_archive_lengths().values()) <= limit
         copies = latest(state)
         kept = [number for number in range(100) if copies[url(number)] is not None]
@@ -214,7 +214,7 @@ def test_a_copy_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         data = bytearray(path.read_bytes())
         data[offset + 20 : offset + 60] = bytes(40)
         path.write_bytes(data)
-        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
+        run_retention(state, RetentionPolicy(keep_s=0.0), LATER_S)
         note = state.store.get_note(id_)
         assert note is not None
         assert note[0] == UNREADABLE
@@ -228,7 +228,7 @@ def test_a_file_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
     with opened(tmp_path) as state:
         id_, path, _ = half_renewed(state)
         path.unlink()
-        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
+        run_retention(state, RetentionPolicy(keep_s=0.0), LATER_S)
         page = state.store.get_page(id_)
         assert page is not None
         assert page.place is None
@@ -249,9 +249,9 @@ def test_what_nobody_vouches_for_grows_old(tmp_path: Path) -> None:
         count = len(list(aside.iterdir()))
         assert count > 0
         moved_s = max(path.stat().st_mtime for path in aside.iterdir())
-        tidy(state, KEEP, moved_s + 29 * DAY_S)
+        run_retention(state, KEEP, moved_s + 29 * DAY_S)
         assert len(list(aside.iterdir())) == count
-        tidy(state, KEEP, moved_s + 31 * DAY_S)
+        run_retention(state, KEEP, moved_s + 31 * DAY_S)
         assert list(aside.iterdir()) == []
 
 
@@ -272,6 +272,6 @@ def test_a_kill_in_the_middle_costs_no_latest_version(tmp_path: Path, moment_s: 
     with opened(tmp_path) as state:
         expected = {url(number): body(number, 3) for number in range(60)}
         assert latest(state) == expected
-        tidy(state, RetentionPolicy(keep_s=0.0), LATER_S)
+        run_retention(state, RetentionPolicy(keep_s=0.0), LATER_S)
         assert latest(state) == expected
         assert sum(state.store.load_archive_lengths().values()) < size

@@ -48,7 +48,7 @@ def raw(
     return b"".join([(head or "WARC/1.0\r\n").encode(), "".join(lines).encode(), b"\r\n", block, b"\r\n\r\n"])
 
 
-def found(folder: Path, data: bytes, name: str = "x.warc", **limits: int) -> list[ImportedAnswer | Damage]:
+def scan_records(folder: Path, data: bytes, name: str = "x.warc", **limits: int) -> list[ImportedAnswer | Damage]:
     """Return the records that a scan of these bytes yields."""
     path = folder / name
     path.write_bytes(data)
@@ -88,7 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_answer_comes_out_as_it_was_written(tmp_path: Path) -> None:
     """URL, time, status, headers in order with lower-case names, payload and offset are the same."""
     http = b"HTTP/1.1 404 Not Found\r\nX-B: 1\r\nx-a: zwei\r\n drei\r\nX-B: 2\r\n\r\n"
-    (record,) = found(tmp_path, raw(7, b"gone", http=http))
+    (record,) = scan_records(tmp_path, raw(7, b"gone", http=http))
     headers = (("x-b", "1"), ("x-a", "zwei drei"), ("x-b", "2"))
     assert record == ImportedAnswer("x.warc", 0, "http://example.org/7", DATE_S, 404, headers, b"gone")
 
@@ -134,7 +134,7 @@ def test_requests_notes_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
         raw(5, WARC_Type=""),
         raw(6, http=b"20200101\nexample.org. 60 IN A 192.0.2.1", Content_Type="text/dns"),
     ]
-    assert urls(results := found(tmp_path, plain(*others, raw(9)))) == [9]
+    assert urls(results := scan_records(tmp_path, plain(*others, raw(9)))) == [9]
     assert damages(results) == []
 
 
@@ -156,7 +156,7 @@ def test_an_answer_has_the_method_of_its_request(tmp_path: Path) -> None:
         request(4, b"HEAD"),
         raw(4),
     ]
-    answers = [one for one in found(tmp_path, plain(*records)) if isinstance(one, ImportedAnswer)]
+    answers = [one for one in scan_records(tmp_path, plain(*records)) if isinstance(one, ImportedAnswer)]
     assert [answer.method for answer in answers] == ["POST", "GET", "POST", "HEAD", ""]
 
 
@@ -166,7 +166,7 @@ def test_where_gzip_members_begin_does_not_matter(folder: Path, cuts: list[int],
     text = plain(*[raw(n) for n in range(6)])
     edges = sorted({0, len(text), *(cut % len(text) for cut in cuts)})
     data = b"".join(gzip.compress(text[a:b], level) for a, b in pairwise(edges))
-    results = found(folder, data, "x.warc.gz")
+    results = scan_records(folder, data, "x.warc.gz")
     assert urls(results) == list(range(6))
     assert damages(results) == []
 
@@ -179,7 +179,7 @@ def test_a_file_cut_anywhere_loses_only_the_cut_record(tmp_path: Path, form: For
     starts = [sum(map(len, members[:n])) for n in range(5)]
     data = b"".join(members)
     for length in range(0, len(data), 3):
-        results = found(tmp_path, data[:length], "x.warc.gz" if form is packed else "x.warc")
+        results = scan_records(tmp_path, data[:length], "x.warc.gz" if form is packed else "x.warc")
         whole = sum(start <= length for start in starts[1:])
         assert urls(results)[:whole] == list(range(whole))
         # Of the last one only blank lines may be missing, or the checksum of a member whose record has a digest.
@@ -197,7 +197,7 @@ def test_a_broken_byte_costs_one_record(folder: Path, where: int, change: int, d
     where %= len(data)
     data[where] ^= change
     hit = next(n for n in range(5) if where < sum(map(len, members[: n + 1])))
-    results = found(folder, bytes(data), "x.warc.gz")
+    results = scan_records(folder, bytes(data), "x.warc.gz")
     assert [n for n in urls(results) if n != hit] == [n for n in range(5) if n != hit]
     assert all(damage.why for damage in damages(results))
 
@@ -211,7 +211,7 @@ def test_a_broken_byte_in_plain_text_costs_one_record(folder: Path, where: int, 
     data[where] ^= change
     hit = next(n for n in range(5) if where < sum(map(len, records[: n + 1])))
     pages = [b"page %d" % n * 20 for n in range(5)]
-    kept = [result.payload for result in found(folder, bytes(data)) if isinstance(result, ImportedAnswer)]
+    kept = [result.payload for result in scan_records(folder, bytes(data)) if isinstance(result, ImportedAnswer)]
     assert [page for page in kept if page != pages[hit]] == [page for page in pages if page != pages[hit]]
 
 
@@ -221,7 +221,7 @@ def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form,
     """All responses are read, and the offset of the junk is reported."""
     assume(junk.strip(b"\r\n"))
     first, second = form(raw(1)), form(raw(2))
-    results = found(folder, first + junk + second, "x.warc.gz" if form is packed else "x.warc")
+    results = scan_records(folder, first + junk + second, "x.warc.gz" if form is packed else "x.warc")
     assert urls(results) == [1, 2]
     blank = len(junk) - len(junk.lstrip(b"\r\n")) if form is plain else 0
     assert [damage.offset for damage in damages(results)] == [len(first) + blank]
@@ -232,7 +232,7 @@ def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form,
 def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: int) -> None:
     """The next record is found even if it begins across a chunk boundary."""
     for length in range(2**power - 20, 2**power + 2):
-        results = found(
+        results = scan_records(
             tmp_path, form(raw(1)) + b"j" * length + form(raw(2)), "x.warc.gz" if form is packed else "x.warc"
         )
         assert urls(results) == [1, 2]
@@ -242,7 +242,7 @@ def test_a_length_that_is_too_long_ends_at_the_next_member(tmp_path: Path) -> No
     """This is true even if it would end at the end of a record, and there is no digest."""
     block_bytes = len(raw(1).partition(b"\r\n\r\n")[2]) - 4
     wrong = raw(1, digest=False, Content_Length=str(block_bytes + 4 + len(raw(2))))
-    results = found(tmp_path, packed(wrong, raw(2), raw(3)), "x.warc.gz")
+    results = scan_records(tmp_path, packed(wrong, raw(2), raw(3)), "x.warc.gz")
     assert urls(results) == [2, 3]
     assert [damage.offset for damage in damages(results)] == [0]
 
@@ -254,7 +254,7 @@ def test_a_member_that_fails_its_checksum_is_lost(tmp_path: Path, beyond_bytes: 
     body = bytes(2**17 - (len(stored) - 2**17) + beyond_bytes)
     wrong = bytearray(gzip.compress(raw(1, body, digest=False), 0, mtime=0))
     wrong[len(wrong) // 2] ^= 1
-    results = found(tmp_path, packed(raw(0)) + wrong + packed(raw(2)), "x.warc.gz")
+    results = scan_records(tmp_path, packed(raw(0)) + wrong + packed(raw(2)), "x.warc.gz")
     assert urls(results) == [0, 2]
     assert [damage.offset for damage in damages(results)] == [len(packed(raw(0)))]
 
@@ -266,7 +266,7 @@ def test_a_torn_record_does_not_swallow_the_next(tmp_path: Path, form: Form) -> 
     following = form(raw(2, b"long enough " * 500)) + form(raw(3))
     for kept_bytes in range(5, len(torn) - 5, 7):
         data = form(raw(0)) + torn[:kept_bytes] + following
-        results = found(tmp_path, data, "x.warc.gz" if form is packed else "x.warc")
+        results = scan_records(tmp_path, data, "x.warc.gz" if form is packed else "x.warc")
         assert urls(results) == [0, 2, 3]
         assert [damage.offset for damage in damages(results)] == [len(form(raw(0)))]
 
@@ -278,7 +278,7 @@ def test_a_torn_record_does_not_swallow_the_next(tmp_path: Path, form: Form) -> 
 def test_any_bytes_are_read_without_an_exception(folder: Path, data: bytes, name: str) -> None:
     """Garbage yields damage within the file, or nothing."""
     for form in (bytes, gzip.compress):
-        results = found(folder, form(data), name)
+        results = scan_records(folder, form(data), name)
         assert all(0 <= damage.offset <= len(form(data)) for damage in damages(results))
 
 
@@ -291,7 +291,7 @@ def test_any_bytes_are_read_without_an_exception(folder: Path, data: bytes, name
 )
 def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: list[bytes]) -> None:
     """Headers without ends, lengths without blocks and responses without headers are all accepted."""
-    results = found(folder, b"".join(scraps) + b"\r\n\r\n" + raw(1))
+    results = scan_records(folder, b"".join(scraps) + b"\r\n\r\n" + raw(1))
     assert urls(results)[-1:] in ([1], [])
     assert all(isinstance(result, ImportedAnswer | Damage) for result in results)
 
@@ -300,7 +300,7 @@ def test_scraps_of_records_are_read_without_an_exception(folder: Path, scraps: l
 def test_a_record_above_the_limit_is_passed_over_with_a_word(tmp_path: Path, form: Form) -> None:
     """It is reported, and the next one is read."""
     data = form(raw(1)) + form(raw(2, b"x" * 5000)) + form(raw(3))
-    results = found(tmp_path, data, limit_bytes=1000)
+    results = scan_records(tmp_path, data, limit_bytes=1000)
     assert urls(results) == [1, 3]
     (damage,) = damages(results)
     assert damage.offset == len(form(raw(1)))
@@ -312,7 +312,7 @@ def test_memory_does_not_follow_the_size_of_a_record(tmp_path: Path) -> None:
     limit = 2**19
     data = packed(raw(1), raw(2, bytes(100 * limit)), raw(3))
     tracemalloc.start()
-    results = found(tmp_path, data, "x.warc.gz", limit_bytes=limit)
+    results = scan_records(tmp_path, data, "x.warc.gz", limit_bytes=limit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert urls(results) == [1, 3]
@@ -352,7 +352,7 @@ def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
     claimed_bytes = 500_000
     head = f"WARC/1.0\r\nContent-Length: {claimed_bytes}\r\nWARC-Block-Digest: sha1:A\r\n\r\n".encode()
     data = head * (2 * claimed_bytes // len(head))
-    lost = damages(found(tmp_path, data))
+    lost = damages(scan_records(tmp_path, data))
     assert 1 < len(lost) < 40 * len(data) / claimed_bytes
 
 
@@ -368,7 +368,7 @@ def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
 )
 def test_a_block_that_does_not_fit_its_digest_is_lost(tmp_path: Path, label: str, agrees: bool) -> None:  # noqa: FBT001 - a case of the table
     """It is reported; a digest that can't be computed does not count against the record."""
-    results = found(tmp_path, plain(raw(1, WARC_Block_Digest=label), raw(2)))
+    results = scan_records(tmp_path, plain(raw(1, WARC_Block_Digest=label), raw(2)))
     assert urls(results) == ([1, 2] if agrees else [2])
     assert len(damages(results)) == (not agrees)
 
@@ -382,7 +382,7 @@ def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> 
     records = [
         raw(1, b"page", http=b"HTTP/1.1 200 OK\r\n\r\n", WARC_Block_Digest=f"{algorithm}:{text}") for text in texts
     ]
-    assert urls(found(tmp_path, plain(*records))) == [1] * len(texts)
+    assert urls(scan_records(tmp_path, plain(*records))) == [1] * len(texts)
 
 
 @pytest.mark.parametrize(
@@ -403,14 +403,14 @@ def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> 
 )
 def test_what_is_wrong_is_said(tmp_path: Path, flaw: bytes, why: str) -> None:
     """The damage is reported, and the record after it is read."""
-    results = found(tmp_path, plain(flaw, raw(2)))
+    results = scan_records(tmp_path, plain(flaw, raw(2)))
     assert urls(results) == [2]
     assert why in damages(results)[0].why
 
 
 def test_after_a_whole_record_that_is_of_no_use_nothing_is_searched(tmp_path: Path) -> None:
     """The next one is read, whatever field its header starts with."""
-    results = found(tmp_path, plain(raw(1, WARC_Date="never"), raw(2, head="WARC/1.0\r\nX-Other: x\r\n")))
+    results = scan_records(tmp_path, plain(raw(1, WARC_Date="never"), raw(2, head="WARC/1.0\r\nX-Other: x\r\n")))
     assert urls(results) == [2]
 
 
@@ -433,7 +433,7 @@ def test_after_a_whole_record_that_is_of_no_use_nothing_is_searched(tmp_path: Pa
 )
 def test_habits_of_other_writers_are_understood(tmp_path: Path, record: bytes) -> None:
     """Old versions, bracketed URLs, bare line feeds, missing or extra blank lines and unusual cases are not damage."""
-    results = found(tmp_path, plain(record, raw(2)))
+    results = scan_records(tmp_path, plain(record, raw(2)))
     assert urls(results) == [1, 2]
     assert damages(results) == []
 
@@ -451,7 +451,7 @@ def test_habits_of_other_writers_are_understood(tmp_path: Path, record: bytes) -
 )
 def test_dates_of_every_precision_are_read(tmp_path: Path, text: str, unix_s: float) -> None:
     """From a year to the billionth of a second."""
-    (record,) = found(tmp_path, raw(1, WARC_Date=text))
+    (record,) = scan_records(tmp_path, raw(1, WARC_Date=text))
     assert isinstance(record, ImportedAnswer)
     assert record.fetched_s == pytest.approx(unix_s, abs=1e-6)
 
@@ -474,7 +474,7 @@ WIKI = b"4\r\nWiki\r\n6;note=x\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nTrai
 def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, truncated: str, payload: bytes) -> None:
     """Many writers remove them but keep the header; then the body is left as it is."""
     http = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    (record,) = found(tmp_path, raw(1, body, http=http, WARC_Truncated=truncated))
+    (record,) = scan_records(tmp_path, raw(1, body, http=http, WARC_Truncated=truncated))
     assert isinstance(record, ImportedAnswer)
     assert record.payload == payload
     assert record.truncated == truncated
@@ -484,20 +484,20 @@ def test_chunks_are_taken_off_where_there_are_any(tmp_path: Path, body: bytes, t
 def test_any_chunks_join_to_the_body(folder: Path, chunks: list[bytes]) -> None:
     """This is true even if they contain line breaks or look like chunks themselves."""
     body = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
-    (record,) = found(folder, raw(1, body, http=b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"))
+    (record,) = scan_records(folder, raw(1, body, http=b"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n"))
     assert isinstance(record, ImportedAnswer)
     assert record.payload == b"".join(chunks)
 
 
 def test_an_empty_file_has_nothing_in_it(tmp_path: Path) -> None:
     """It is not damaged."""
-    assert found(tmp_path, b"", "x.warc.gz") == found(tmp_path, b"") == []
+    assert scan_records(tmp_path, b"", "x.warc.gz") == scan_records(tmp_path, b"") == []
 
 
 def test_a_plain_file_with_the_wrong_name_is_read(tmp_path: Path) -> None:
     """The content of a file counts, not its name."""
-    assert urls(found(tmp_path, plain(raw(1), raw(2)), "x.warc.gz")) == [1, 2]
-    assert urls(found(tmp_path, packed(raw(1), raw(2)), "x.warc")) == [1, 2]
+    assert urls(scan_records(tmp_path, plain(raw(1), raw(2)), "x.warc.gz")) == [1, 2]
+    assert urls(scan_records(tmp_path, packed(raw(1), raw(2)), "x.warc")) == [1, 2]
 
 
 def test_a_place_that_holds_no_answer_is_a_damaged_store(tmp_path: Path) -> None:

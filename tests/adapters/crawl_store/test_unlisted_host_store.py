@@ -21,7 +21,7 @@ PAGES = st.integers(0, 20).map(lambda number: f"https://p{number}.test/{number}"
 LINKS = st.lists(st.builds(UnlistedLink, HOSTS, PAGES, st.floats(0.0, 4e9)), max_size=60)
 
 
-def made() -> tuple[sqlite3.Connection, CrawlStore]:
+def open_store() -> tuple[sqlite3.Connection, CrawlStore]:
     """An empty store in memory."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(db)
@@ -31,7 +31,7 @@ def made() -> tuple[sqlite3.Connection, CrawlStore]:
 @pytest.fixture
 def book() -> Iterator[CrawlStore]:
     """An empty store."""
-    db, book = made()
+    db, book = open_store()
     with closing(db):
         yield book
 
@@ -44,7 +44,7 @@ def link(host: str, page: str = "https://a.test/", at_s: float = 1.0) -> Unliste
 @given(st.lists(LINKS, max_size=4))
 def test_links_are_counted_by_host(batches: list[list[UnlistedLink]]) -> None:
     """However they are batched, pages, times and order are those of all links together."""
-    db, book = made()
+    db, book = open_store()
     with closing(db):
         for batch in batches:
             book.add_unlisted_links(batch)

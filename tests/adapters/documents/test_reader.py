@@ -37,7 +37,7 @@ def stream(data: bytes, *entries: str) -> bytes:
     return f"<< /Length {len(data)} {' '.join(entries)} >>\nstream\n".encode() + data + b"\nendstream"
 
 
-def shown(text: str, size: float = 12) -> bytes:
+def draw_lines(text: str, size: float = 12) -> bytes:
     """Return the operators that show lines of text."""
     lines = "".join(f"({line}) Tj 0 -{size + 6} Td " for line in text.split("\n"))
     return f"BT /F1 {size} Tf 72 720 Td {lines} ET\n".encode("latin-1")
@@ -113,7 +113,7 @@ def reader() -> Iterator[DocumentReader[str]]:
 
 def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
     """Each line of each page occurs once, in page order."""
-    found = outcome(reader, pdf(shown("One fish\nTwo fish"), shown("Red fish")))
+    found = outcome(reader, pdf(draw_lines("One fish\nTwo fish"), draw_lines("Red fish")))
     assert found == DocumentText("One fish", "One fish\nTwo fish\nRed fish", 2)
 
 
@@ -130,32 +130,35 @@ def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
 )
 def test_a_title_that_says_something(reader: DocumentReader[str], title: str, expected: str) -> None:
     """The title is the one that the file states, unless it is empty or a program's placeholder."""
-    assert outcome(reader, titled(title, shown("Chapter 1\nText."))).title == expected
+    assert outcome(reader, titled(title, draw_lines("Chapter 1\nText."))).title == expected
 
 
 def test_a_title_in_the_metadata_packet(reader: DocumentReader[str]) -> None:
     """If only the XMP packet has a title, it is used, including entities and non-ASCII letters."""
     packet = stream(XMP.format("Caf\u00e9 &amp; bar").encode(), "/Type /Metadata /Subtype /XML")
-    assert outcome(reader, pdf(shown("Menu of today"), more=(packet,))).title == "Caf\u00e9 & bar"
+    assert outcome(reader, pdf(draw_lines("Menu of today"), more=(packet,))).title == "Caf\u00e9 & bar"
 
 
 def test_a_heading_is_a_title(reader: DocumentReader[str]) -> None:
     """Without a stated title, the first words in the largest type on the first page are the title."""
     page = (
-        shown("Journal of Nuts, volume 3", 8) + b"BT 0 -90 Td ET " + shown("On the almond", 24) + shown("We ask.", 11)
+        draw_lines("Journal of Nuts, volume 3", 8)
+        + b"BT 0 -90 Td ET "
+        + draw_lines("On the almond", 24)
+        + draw_lines("We ask.", 11)
     )
-    assert outcome(reader, pdf(page, shown("Appendix", 48))).title == "On the almond"
+    assert outcome(reader, pdf(page, draw_lines("Appendix", 48))).title == "On the almond"
 
 
 def test_letters_of_other_scripts(reader: DocumentReader[str]) -> None:
     """Text is Unicode, according to the encoding that the font declares."""
-    assert "Zürich" in getattr(outcome(reader, pdf(shown("Z\xfcrich"))), "text", "")
+    assert "Zürich" in getattr(outcome(reader, pdf(draw_lines("Z\xfcrich"))), "text", "")
 
 
 def test_an_encrypted_file(reader: DocumentReader[str]) -> None:
     """A file that can't be opened without its password says so."""
     lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
-    data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
+    data = pdf(draw_lines("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
     assert failure(reader, data) is DocumentFailureReason.PASSWORD
 
 
@@ -192,7 +195,7 @@ def test_pages_that_contain_each_other(reader: DocumentReader[str]) -> None:
 
 def test_text_is_bounded() -> None:
     """Characters and pages are limited, and truncation is reported."""
-    pages = [shown(f"Page {number} " + "word " * 50) for number in range(30)]
+    pages = [draw_lines(f"Page {number} " + "word " * 50) for number in range(30)]
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, characters=1_000))) as reader:
         found = outcome(reader, pdf(*pages))
     assert isinstance(found, DocumentText)
@@ -205,7 +208,7 @@ def test_text_is_bounded() -> None:
 
 def test_a_bomb_breaks_only_the_child() -> None:
     """Half a megabyte that expands beyond the memory limit is rejected, and the next document is read."""
-    bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
+    bomb = zlib.compress(draw_lines("boom ") * (8 * MIB), 1)
     tight = DocumentLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
     with closing(DocumentReader[str](tight)) as reader:
         found = outcome(reader, pdf(bomb, entries="/Filter /FlateDecode"))
@@ -216,12 +219,12 @@ def test_a_bomb_breaks_only_the_child() -> None:
             DocumentFailureReason.TIMEOUT,
             DocumentFailureReason.NO_TEXT,
         }
-        assert isinstance(outcome(reader, pdf(shown("still here"))), DocumentText)
+        assert isinstance(outcome(reader, pdf(draw_lines("still here"))), DocumentText)
 
 
 def test_cpu_time_is_bounded() -> None:
     """A document that takes too long is given up by CPU time, whatever the wall clock."""
-    spin = zlib.compress(shown("a") * (2 * MIB), 1)
+    spin = zlib.compress(draw_lines("a") * (2 * MIB), 1)
     with closing(DocumentReader[str](DocumentLimits(wall_s=600.0, hard_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
         assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is DocumentFailureReason.TIMEOUT
 
@@ -308,19 +311,19 @@ def test_an_idle_child_is_let_go() -> None:
     now_s = [0.0]
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, idle_s=30.0), clock=lambda: now_s[0])) as reader:
         before = children()
-        assert isinstance(outcome(reader, pdf(shown("once"))), DocumentText)
+        assert isinstance(outcome(reader, pdf(draw_lines("once"))), DocumentText)
         (child,) = children() - before
         now_s[0] += 31.0
         while child in children():
             assert reader.collect() == []
-        assert isinstance(outcome(reader, pdf(shown("again"))), DocumentText)
+        assert isinstance(outcome(reader, pdf(draw_lines("again"))), DocumentText)
 
 
 def test_a_child_serves_so_many_documents() -> None:
     """A process is replaced after a number of documents, because libraries leak memory; nothing is lost."""
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, documents=2))) as reader:
         for number in range(5):
-            reader.submit(str(number), pdf(shown(f"number {number}")))
+            reader.submit(str(number), pdf(draw_lines(f"number {number}")))
         found = await_all(reader, 5)
     assert [(key, getattr(each, "text", "")) for key, each in found] == [(str(n), f"number {n}") for n in range(5)]
 
@@ -355,9 +358,9 @@ def test_no_reader_outlives_its_parent() -> None:
 
 
 SEEDS = [
-    titled("A title", shown("Some words", 20) + shown("more words\nand more")),
-    pdf(shown("One"), shown("Two"), more=(stream(XMP.format("Three").encode()),)),
-    pdf(zlib.compress(shown("packed words\n" * 20)), entries="/Filter /FlateDecode"),
+    titled("A title", draw_lines("Some words", 20) + draw_lines("more words\nand more")),
+    pdf(draw_lines("One"), draw_lines("Two"), more=(stream(XMP.format("Three").encode()),)),
+    pdf(zlib.compress(draw_lines("packed words\n" * 20)), entries="/Filter /FlateDecode"),
 ]
 TOKENS = [b"/Kids", b"/Count", b"/Length", b"endobj", b"1 0 R", b"2 0 R", b"-1", b"99999999999", b"<<", b">>", b"xref"]
 edits = st.lists(

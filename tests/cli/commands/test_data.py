@@ -40,7 +40,7 @@ def vedette(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, input=stdin)
 
 
-def read_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def run_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     """Return the JSON object of a successful run."""
     assert done.returncode == 0, done.stderr
     numbers: dict[str, Any] = json.loads(done.stdout)
@@ -130,7 +130,7 @@ def test_the_archive_is_one_valid_file(folder: Path, tmp_path: Path) -> None:
     with next((folder / "warc").iterdir()).open("ab") as file:
         file.write(b"half a record that nobody acknowledged")
     target = tmp_path / "all.warc.gz"
-    done = read_json(vedette("export", "warc", "--json", "--data", folder, "--to", target))
+    done = run_json(vedette("export", "warc", "--json", "--data", folder, "--to", target))
     assert (done["missing"], done["bytes"]) == ([], target.stat().st_size)
     found = list(scan_warc(target))
     assert [(record.url, record.payload) for record in found if isinstance(record, ImportedAnswer)] == [
@@ -148,7 +148,7 @@ def test_the_latest_versions_alone(folder: Path, tmp_path: Path) -> None:
         state.urls.requeue(state.urls.find_ids(URLS[:1]).tolist(), priority=1)
         fetches.page(URLS[0], b"second version")
     target = tmp_path / "latest.warc.gz"
-    assert read_json(vedette("export", "warc", "--latest", "--json", "--data", folder, "--to", target))["records"] == 2
+    assert run_json(vedette("export", "warc", "--latest", "--json", "--data", folder, "--to", target))["records"] == 2
     found = {record.url: record.payload for record in scan_warc(target) if isinstance(record, ImportedAnswer)}
     assert found == {URLS[0]: b"second version", URLS[1]: BODIES[1]}
     check = Path(sys.executable).with_name("warcio")
@@ -183,7 +183,7 @@ def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
     lines = [*URLS[:2], "# a comment", "", f"{URLS[1]}&utm_source=x", "https://elsewhere.test/", "mailto:me", "\ufffd"]
     path.write_text("\n".join(lines))
-    done = read_json(vedette("import", "urls", path, "--data", empty, "--json"))
+    done = run_json(vedette("import", "urls", path, "--data", empty, "--json"))
     assert (done["urls"], done["pages"]) == (2, 0)
     assert done["passed_over"] == {"not an http(s) URL": 2, "outside every site": 1}
     with opened(empty) as state:
@@ -193,8 +193,8 @@ def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
 def test_exported_urls_can_be_imported(folder: Path, empty: Path) -> None:
     """One folder's export can be imported into another, also from standard input, except for excluded URLs."""
     lines = vedette("export", "urls", "--data", folder).stdout
-    assert read_json(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))["urls"] == len(URLS) - 1
-    again = read_json(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))
+    assert run_json(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))["urls"] == len(URLS) - 1
+    again = run_json(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))
     assert again["urls"] == 0
 
 
@@ -202,7 +202,7 @@ def test_pages_of_an_archive_become_pages(empty: Path, tmp_path: Path) -> None:
     """Copy, title, links, digest and date are as if fetched then; these URLs are not fetched again, others wait."""
     page = b"<title>Caf\xc3\xa9</title><a href=/linked>x</a><a href=https://elsewhere.test/>y</a>"
     path = archive(tmp_path / "theirs", (URLS[0], page), (f"{OTHER.start}b", b"b"), ("https://elsewhere.test/", b"c"))
-    done = read_json(vedette("import", "warc", path, "--data", empty, "--json"))
+    done = run_json(vedette("import", "warc", path, "--data", empty, "--json"))
     assert (done["pages"], done["damaged"], done["passed_over"]) == (2, 0, {"outside every site": 1})
     assert copies(empty) == {URLS[0]: page, f"{OTHER.start}b": b"b"}
     with opened(empty) as state:
@@ -222,7 +222,7 @@ def test_an_import_keeps_the_order_of_waiting_urls(empty: Path, tmp_path: Path) 
     with opened(empty) as state, Fetches(state) as fetches:
         fetches.know(*urls)
     path = archive(tmp_path / "theirs", (urls[4], b"four"), (urls[7], b"seven"))
-    read_json(vedette("import", "warc", path, "--data", empty, "--json"))
+    run_json(vedette("import", "warc", path, "--data", empty, "--json"))
     with opened(empty) as state:
         (host,) = state.urls.intern_hosts([HOST])
         leased = [one.url for one in state.urls.lease([host] * 20, 0, NOW_S)]
@@ -235,7 +235,7 @@ def test_an_import_replaces_only_older_versions(folder: Path, tmp_path: Path) ->
     with opened(folder) as state:
         state.store.save_site(SiteRow(OTHER, paused=False, added_s=NOW_S))
     old = archive(tmp_path / "old", (URLS[0], b"old"))
-    done = read_json(vedette("import", "warc", old, "--data", folder, "--json"))
+    done = run_json(vedette("import", "warc", old, "--data", folder, "--json"))
     assert (done["pages"], done["passed_over"]) == (0, {"not newer than the stored page": 1})
     assert copies(folder)[URLS[0]] == BODIES[0]
     with opened(folder) as state:
@@ -243,7 +243,7 @@ def test_an_import_replaces_only_older_versions(folder: Path, tmp_path: Path) ->
         assert before is not None
         state.db.execute("UPDATE page SET fetched_s = ? WHERE id = 1", (DATE_S - 5,))
     new = archive(tmp_path / "new", (URLS[0], b"new"), (URLS[3], b"came at last"))
-    assert read_json(vedette("import", "warc", new, "--data", folder, "--json"))["pages"] == 2
+    assert run_json(vedette("import", "warc", new, "--data", folder, "--json"))["pages"] == 2
     assert copies(folder)[URLS[0]] == b"new"
     assert copies(folder)[URLS[3]] == b"came at last"
     with opened(folder) as state:
@@ -261,7 +261,7 @@ def test_a_damaged_archive_is_imported_as_far_as_possible(empty: Path, tmp_path:
     data[places[1] + 100 : places[1] + 200] = bytes(100)
     path.write_bytes(data[: places[4] + 150])
     done = vedette("import", "warc", path, "--data", empty, "--json")
-    numbers = read_json(done)
+    numbers = run_json(done)
     assert sorted(copies(empty).items()) == [pages[0], pages[2], pages[3]]
     assert numbers["pages"] == 3
     named = done.stderr.splitlines()
@@ -291,7 +291,7 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
     future = archive(tmp_path / "c", (URLS[0], b"x"), at_s=NOW_S * 3)
     bomb = archive(tmp_path / "d", (URLS[1], b"\x1f\x8bnot gzip"), head=b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip")
     form = archive(tmp_path / "e", (URLS[0], b"Thank you"), method=b"POST")
-    done = read_json(vedette("import", "warc", failed, same, future, bomb, form, "--data", empty, "--json"))
+    done = run_json(vedette("import", "warc", failed, same, future, bomb, form, "--data", empty, "--json"))
     assert done["passed_over"] == {
         "status 503": 1,
         "status 304": 1,
@@ -304,7 +304,7 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
 def test_an_archived_robots_txt_is_no_page(empty: Path, tmp_path: Path) -> None:
     """Crawlers archive robots.txt with the pages; a file of that name in a folder is an ordinary page."""
     rules, page = (f"https://{HOST}/robots.txt", b"User-agent: *"), (f"https://{HOST}/docs/robots.txt", b"About it.")
-    done = read_json(vedette("import", "warc", archive(tmp_path / "theirs", rules, page), "--data", empty, "--json"))
+    done = run_json(vedette("import", "warc", archive(tmp_path / "theirs", rules, page), "--data", empty, "--json"))
     assert (done["pages"], done["passed_over"]) == (1, {"robots.txt": 1})
     assert list(copies(empty)) == [page[0]]
 
@@ -315,8 +315,8 @@ def test_an_exported_archive_can_be_imported(empty: Path, tmp_path: Path) -> Non
     with opened(theirs) as state, Fetches(state) as fetches:
         for number in range(300):
             fetches.page(f"https://{HOST}/{number}", f"<title>{number}</title>".encode() * 20, DATE_S + number)
-    read_json(vedette("export", "warc", "--latest", "--json", "--data", theirs, "--to", path))
-    assert read_json(vedette("import", "warc", path, "--data", empty, "--json"))["pages"] == 300
+    run_json(vedette("export", "warc", "--latest", "--json", "--data", theirs, "--to", path))
+    assert run_json(vedette("import", "warc", path, "--data", empty, "--json"))["pages"] == 300
     assert copies(empty) == copies(theirs)
     with opened(empty) as state:
         assert {url: page.fetched_s for url, page in state.store.iter_pages()} == {
@@ -378,8 +378,8 @@ def test_a_wrong_line_gets_one_line_that_helps(
 
 def test_a_backup_is_made_and_restored(folder: Path, tmp_path: Path) -> None:
     """Both commands report what they copied, and refuse to overwrite."""
-    made = read_json(vedette("backup", tmp_path / "backup", "--data", folder, "--json"))
-    put_back = read_json(vedette("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json"))
+    made = run_json(vedette("backup", tmp_path / "backup", "--data", folder, "--json"))
+    put_back = run_json(vedette("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json"))
     assert (made["pages"], made["missing"]) == (put_back["pages"], put_back["missing"]) == (2, [])
     assert copies(tmp_path / "new") == copies(folder)
     for again in (

@@ -222,7 +222,7 @@ def test_documents_and_pages_that_are_not_there(
     assert page["content"]["words"] > 0
 
 
-def held_of(cwd: Path) -> list[str]:
+def list_held(cwd: Path) -> list[str]:
     """Return the URLs that are held back."""
     lines = vedette("export", "urls", "--json", cwd=cwd).splitlines()
     rows = [json.loads(line) for line in lines]
@@ -232,7 +232,7 @@ def held_of(cwd: Path) -> list[str]:
 def test_an_endless_calendar_is_held_back_and_explained(read: tuple[str, Path]) -> None:
     """The crawl ends; held-back URLs have a reason, the yield of similar pages, and a command."""
     site, cwd = read
-    first, *_ = held_of(cwd)
+    first, *_ = list_held(cwd)
     page = run_json("explain", first, cwd=cwd)
     assert (page["known"]["standing"], page["held"]["for_good"], page["page"]) == ("refused", False, None)
     assert page["held"]["brought"]["fetches"] > 0
@@ -246,7 +246,7 @@ def test_status_counts_findings_about_content(read: tuple[str, Path]) -> None:
     """Copies, objections and held-back URLs are counted for the folder, as text and as JSON."""
     _, cwd = read
     reading = run_json("status", cwd=cwd)["reading"]
-    assert reading["held"] == len(held_of(cwd))
+    assert reading["held"] == len(list_held(cwd))
     assert reading["copies"] >= 1
     assert reading["objected"] >= len(("app", "hidden", "lost"))
     assert f"Held back {reading['held']} URLs" in vedette("status", cwd=cwd)
@@ -267,11 +267,11 @@ def test_an_overruled_trap_is_fetched_on(tmp_path: Path) -> None:
     """Held-back URLs are queued at once, more of the calendar is fetched, and its objections no longer count."""
     with served() as site:
         crawl(site, tmp_path)
-        before = held_of(tmp_path)
+        before = list_held(tmp_path)
         assert "again" in vedette("sites", "set", site, "overrule=trap,thin", cwd=tmp_path)
         assert run_json("status", cwd=tmp_path)["reading"]["held"] == 0
         crawl(site, tmp_path, "--pages", str(len(before)))
-        assert held_of(tmp_path) == []
+        assert list_held(tmp_path) == []
         pages = [run_json("explain", url, cwd=tmp_path) for url in before]
     fetched = [page for page in pages if page["page"] is not None]
     assert fetched

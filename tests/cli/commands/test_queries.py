@@ -107,7 +107,7 @@ def quiet(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def list_counted_queries(cwd: Path) -> set[str]:
+def read_counts(cwd: Path) -> set[str]:
     """Return everything that the log counts."""
     return {row.words for row in EventReader(cwd / "vedette-data").list_top_queries(0.0, 1000)}
 
@@ -199,9 +199,9 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
 )
 def test_wrong_usage_gets_one_line_with_advice(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
     """Nothing is deleted."""
-    before = list_counted_queries(recorded)
+    before = read_counts(recorded)
     assert words in complaint(*arguments, cwd=recorded)
-    assert list_counted_queries(recorded) == before
+    assert read_counts(recorded) == before
 
 
 @pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
@@ -213,9 +213,9 @@ def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_
 
 def test_a_query_is_forgotten_in_all_spellings(folder: Path) -> None:
     """Its counts and searches are deleted, those of others stay."""
-    before = list_counted_queries(folder)
+    before = read_counts(folder)
     assert run_json("forget", "--query", "STÓRM  warning!", "--yes", cwd=folder)["rows"] > 40
-    assert list_counted_queries(folder) == before - {"storm warning"}
+    assert read_counts(folder) == before - {"storm warning"}
     records = list(EventReader(folder / "vedette-data").iter_searches(0.0))
     assert records
     assert not [record for record in records if record.words == "storm warning"]
@@ -233,7 +233,7 @@ def test_a_visitor_is_forgotten(folder: Path) -> None:
 def test_old_times_are_forgotten(folder: Path) -> None:
     """Everything before a day is deleted, or everything."""
     run_json("forget", "--before", "2999-01-01", "--yes", cwd=folder)
-    assert list_counted_queries(folder) == set()
+    assert read_counts(folder) == set()
     said = vedette("forget", "--all", "--yes", cwd=folder)
     assert (said.returncode, said.stderr) == (0, "")
 
@@ -268,6 +268,6 @@ def test_it_asks_for_confirmation_on_a_terminal(folder: Path) -> None:
     """It says what will be deleted, and deletes it only after a yes."""
     code, shown = on_a_terminal(b"no\n", folder)
     assert "all recorded searches" in shown
-    assert (code, bool(list_counted_queries(folder))) == (1, True)
+    assert (code, bool(read_counts(folder))) == (1, True)
     code, _ = on_a_terminal(b"yes\n", folder)
-    assert (code, bool(list_counted_queries(folder))) == (0, False)
+    assert (code, bool(read_counts(folder))) == (0, False)

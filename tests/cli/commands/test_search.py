@@ -120,7 +120,7 @@ def complaint(*arguments: str, cwd: Path, given: str = "") -> str:
     return done.stderr
 
 
-def found(query: str, cwd: Path, *more: str) -> list[str]:
+def search_urls(query: str, cwd: Path, *more: str) -> list[str]:
     """Return the URLs that a search finds; if there are none, the exit code is 1."""
     done = vedette("search", query, "--json", *more, cwd=cwd)
     results = json.loads(done.stdout)["results"]
@@ -221,12 +221,12 @@ def test_why_is_a_table_whose_contributions_are_those_of_the_api(cwd: Path) -> N
 def test_filters_narrow_and_pages_go_on(site: str, cwd: Path) -> None:
     """This includes a host without results, a type, a language, dates, and one result per page."""
     host = site.removeprefix("http://").rstrip("/").partition(":")[0]
-    assert found("pier", cwd, "--site", "example.org") == []
-    assert f"{site}lamp" in found("pier", cwd, "--site", host)
-    assert found("pier", cwd, "--type", "pdf") == []
-    assert found("pier", cwd, "--after", "2999-01-01") == []
-    assert found("pier", cwd, "--before", "1999-01-01") == []
-    first, second = (found("harbour OR beacon", cwd, "--n", "1", "--page", number) for number in "12")
+    assert search_urls("pier", cwd, "--site", "example.org") == []
+    assert f"{site}lamp" in search_urls("pier", cwd, "--site", host)
+    assert search_urls("pier", cwd, "--type", "pdf") == []
+    assert search_urls("pier", cwd, "--after", "2999-01-01") == []
+    assert search_urls("pier", cwd, "--before", "1999-01-01") == []
+    first, second = (search_urls("harbour OR beacon", cwd, "--n", "1", "--page", number) for number in "12")
     assert len(first) == len(second) == 1
     assert first != second
 
@@ -268,35 +268,35 @@ def test_only_printable_text_is_shown(text: str, marks: list[tuple[int, int]]) -
 def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
     """The tree indexes and the search reads; rules and keys go through the coordinator and apply at once."""
     with up(cwd):
-        patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
+        patiently(lambda: search_urls("beacon", cwd) == [f"{site}buoy"])
         assert run_json("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
-        assert found("fanal", cwd) == [f"{site}buoy"]
+        assert search_urls("fanal", cwd) == [f"{site}buoy"]
         secret = run_json("keys", "create", "wiki", cwd=cwd)["secret"]
         assert "wiki" in run_text("keys", "list", cwd=cwd)
         assert "already a key" in complaint("keys", "create", "wiki", cwd=cwd)
         assert run_json("reindex", cwd=cwd)["pages"] >= 3
-        patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
+        patiently(lambda: search_urls("beacon", cwd) == [f"{site}buoy"])
     assert "created the key" in actions(cwd)
     assert secret not in (cwd / "vedette-data" / "state.db").read_bytes().decode("latin-1")
 
 
 def test_reindex_reports_the_number_of_searchable_pages(cwd: Path) -> None:
     """This works even after the index was lost, with the same results as before."""
-    before = found("harbour", cwd)
+    before = search_urls("harbour", cwd)
     shutil.rmtree(cwd / "vedette-data" / "index")
     words = run_text("reindex", cwd=cwd)
     assert "indexed in" in words
-    assert found("harbour", cwd) == before != []
+    assert search_urls("harbour", cwd) == before != []
     assert run_json("reindex", cwd=cwd)["pages"] == int(words.split()[0])
 
 
 def test_an_overruled_judgment_changes_the_results(site: str, cwd: Path) -> None:
     """A thin page is left out until the operator overrules that, and again when that is undone."""
-    assert found("thimble", cwd) == []
+    assert search_urls("thimble", cwd) == []
     run_text("sites", "set", site, "overrule=thin", cwd=cwd)
-    assert found("thimble", cwd) == [f"{site}thin"]
+    assert search_urls("thimble", cwd) == [f"{site}thin"]
     run_text("sites", "set", site, "overrule=", cwd=cwd)
-    assert found("thimble", cwd) == []
+    assert search_urls("thimble", cwd) == []
 
 
 def test_the_owner_of_the_folder_finds_private_pages(site: str, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_the_owner_of_the_folder_finds_private_pages(site: str, tmp_path: Path) 
     command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
     environment = {**os.environ, "HARBOUR": "X-Token: a"}
     subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, cwd=tmp_path, env=environment)
-    assert found("beacon", tmp_path) == [f"{site}buoy"]
+    assert search_urls("beacon", tmp_path) == [f"{site}buoy"]
     anybody = FolderSearch(tmp_path / "vedette-data", start_clock(time.time(), 1.0))
     assert anybody.search(SearchRequest("beacon")).results == ()
 
@@ -370,12 +370,12 @@ def test_a_damaged_key_is_reported(settings: dict[str, object]) -> None:
 def test_rules_change_the_results_of_a_query(site: str, cwd: Path) -> None:
     """Synonyms work both ways, a pin comes first, hidden pages are not shown; each can be undone."""
     run_text("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
-    assert found("fanal", cwd) == [f"{site}buoy"]
+    assert search_urls("fanal", cwd) == [f"{site}buoy"]
     assert "Rule exists already" in run_text("rules", "synonym", "beacon", "fanal", cwd=cwd)
     run_text("rules", "pin", "Harbour", f"{site}lamp", cwd=cwd)
-    assert found("harbour", cwd)[0] == f"{site}lamp"
+    assert search_urls("harbour", cwd)[0] == f"{site}lamp"
     run_text("rules", "hide", "harbour", site, cwd=cwd)
-    assert site not in found("HARBOUR", cwd)
+    assert site not in search_urls("HARBOUR", cwd)
     kept = run_json("rules", "list", cwd=cwd)["rules"]
     assert [(rule["kind"], rule["query"]) for rule in kept] == [
         ("synonym", "fanal"),
@@ -384,8 +384,8 @@ def test_rules_change_the_results_of_a_query(site: str, cwd: Path) -> None:
     ]
     run_text("rules", "remove", "hide", "harbour", site, cwd=cwd)
     run_text("rules", "remove", "synonym", "beacon", "fanal", cwd=cwd)
-    assert site in found("harbour", cwd)
-    assert found("fanal", cwd) == []
+    assert site in search_urls("harbour", cwd)
+    assert search_urls("fanal", cwd) == []
     assert "rule removed" in actions(cwd)
 
 

@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def run_set(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Return exit code and output."""
     code = main(["set", *words])
     captured = capsys.readouterr()
@@ -28,13 +28,13 @@ def run_set(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 def test_a_setting_is_changed_listed_and_reset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It applies until it is reset; without a name, all settings are listed."""
     data = ("--data", str(folder))
-    code, out, _ = run_set(capsys, "refresh.policy", "nutch", *data)
+    code, out, _ = run(capsys, "refresh.policy", "nutch", *data)
     assert (code, out.startswith("Set refresh.policy to nutch")) == (0, True)
-    told = json.loads(run_set(capsys, "--json", *data)[1])
+    told = json.loads(run(capsys, "--json", *data)[1])
     assert (told["settings"]["refresh.policy"], told["chosen"]) == ("nutch", ["refresh.policy"])
-    assert "set here" in run_set(capsys, *data)[1]
-    assert run_set(capsys, "refresh.policy", "--as-configured", *data)[0] == 0
-    assert json.loads(run_set(capsys, "--json", *data)[1])["chosen"] == []
+    assert "set here" in run(capsys, *data)[1]
+    assert run(capsys, "refresh.policy", "--as-configured", *data)[0] == 0
+    assert json.loads(run(capsys, "--json", *data)[1])["chosen"] == []
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_invalid_settings_are_refused_with_a_reason(
     folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
 ) -> None:
     """The exit code is that of wrong usage, and nothing has changed."""
-    code, _, error = run_set(capsys, *words, "--data", str(folder))
+    code, _, error = run(capsys, *words, "--data", str(folder))
     assert code == 2
     assert why in error
-    assert json.loads(run_set(capsys, "--json", "--data", str(folder))[1])["chosen"] == []
+    assert json.loads(run(capsys, "--json", "--data", str(folder))[1])["chosen"] == []

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def list_offered(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """Return the command's output."""
     assert main(["sites", "offered", *arguments]) == 0
     return capsys.readouterr().out
@@ -36,7 +36,7 @@ def list_offered(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_unlisted_hosts_are_shown_with_commands_to_add_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The most linked host comes first; covered, blocked and dismissed hosts are left out."""
-    text = list_offered(capsys, "--data", str(folder))
+    text = run(capsys, "--data", str(folder))
     assert text.index("a.test   linked from 2 pages of 1 domain, such as " + PAGE) < text.index("b.test")
     assert f"vedette sites add https://a.test/ --data {folder}" in text
     assert not any(host in text for host in ("site.test", "blocked.test", "dull.test"))
@@ -44,7 +44,7 @@ def test_unlisted_hosts_are_shown_with_commands_to_add_them(folder: Path, capsys
 
 def test_json_has_the_same_hosts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One JSON object with as many hosts as requested."""
-    (row,) = json.loads(list_offered(capsys, "--data", str(folder), "--json", "--limit", "1"))["offered"]
+    (row,) = json.loads(run(capsys, "--data", str(folder), "--json", "--limit", "1"))["offered"]
     assert row["add"].startswith("vedette sites add https://a.test/")
     del row["add"]
     assert row == {"host": "a.test", "pages": 2, "domains": 1, "first_s": 5.0, "last_s": 5.0, "example": PAGE}
@@ -54,7 +54,7 @@ def test_a_folder_without_unlisted_hosts_is_no_failure(tmp_path: Path, capsys: p
     """An empty list is not a failure."""
     with open_for_write(tmp_path / "data", 0.0):
         pass
-    assert list_offered(capsys, "--data", str(tmp_path / "data")).startswith("No fetched pages link")
+    assert run(capsys, "--data", str(tmp_path / "data")).startswith("No fetched pages link")
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "9" * 5000])

@@ -202,7 +202,7 @@ def test_pairs_in_another_order_teach_the_same() -> None:
     assert subjects(lessons(*pairs).build_rules()) == expected
 
 
-def met(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
+def report_pages(*fetched: FetchedUrl, start: CopyEvidence) -> CopyEvidence:
     """Give the reports of witnesses to the learner."""
     return start.observe(ReferenceUrls().compare(fetched, start)[0])
 
@@ -213,14 +213,14 @@ def test_witnesses_speak_against_a_parameter_that_matters() -> None:
     suspected = lessons(*pairs)
     assert suspected.build_rules().rules
     urls = [FetchedUrl(f"{HOST}/list/{n}?page={page}", n * 10 + page, 0.0) for n in range(9) for page in range(3)]
-    assert not met(*urls, start=suspected).build_rules().rules
+    assert not report_pages(*urls, start=suspected).build_rules().rules
 
 
 def test_witnesses_find_copies_by_themselves() -> None:
     """Spellings of a URL with the same content support a rule."""
     start = lessons((f"{HOST}/a", f"{HOST}/a?sort=up"))
     urls = [FetchedUrl(f"{HOST}/b/{n}{tail}", n, 0.0) for n in range(9) for tail in ("", "?sort=up", "?sort=down")]
-    assert ("parameter", "*", "sort") in subjects(met(*urls, start=start).build_rules())
+    assert ("parameter", "*", "sort") in subjects(report_pages(*urls, start=start).build_rules())
 
 
 def test_fetches_that_lie_far_apart_do_not_speak_against() -> None:
@@ -231,7 +231,7 @@ def test_fetches_that_lie_far_apart_do_not_speak_against() -> None:
         for n in range(50)
         for at, tail in enumerate(("", "?ref=1"))
     ]
-    assert met(*urls, start=start).build_rules() == start.build_rules()
+    assert report_pages(*urls, start=start).build_rules() == start.build_rules()
 
 
 def test_witnesses_are_few_and_only_where_copies_were_seen() -> None:
@@ -269,7 +269,7 @@ def crawled(world: SyntheticWorld, host: str, tails: tuple[str, ...]) -> list[Fe
     return found
 
 
-def led(fetched: list[FetchedUrl]) -> CopyEvidence:
+def learn_groups(fetched: list[FetchedUrl]) -> CopyEvidence:
     """Give groups of equal articles to the learner, each with its first page as the leader."""
     leaders: dict[int, str] = {}
     return lessons(*((one.url, leaders.setdefault(one.content_group, one.url)) for one in fetched))
@@ -282,7 +282,9 @@ def test_the_made_webs_copies_are_learned() -> None:
         name for name in world.sites if f"mirror.{name.removeprefix('www.')}" in {h.name for h in world.hosts()}
     )
     mirror = f"mirror.{host.removeprefix('www.')}"
-    learned = led(crawled(world, host, ("", "?ref=a", "?sort=newest")) + crawled(world, mirror, ("",))).build_rules()
+    learned = learn_groups(
+        crawled(world, host, ("", "?ref=a", "?sort=newest")) + crawled(world, mirror, ("",))
+    ).build_rules()
     expected = {("origin", "http", f"http://{host}"), ("parameter", "*", "ref"), ("parameter", "*", "sort")}
     assert subjects(learned) >= expected
     for url in world.live_pages(host, world.start_s):

@@ -15,7 +15,7 @@ A, B = "https://a.test", "https://b.test"
 MANY = tuple(f"/{number}" for number in range(12))
 
 
-def begun(replies: dict[str, Served], rules: CrawlRules, workers: int = 2) -> Drive:
+def start_crawl(replies: dict[str, Served], rules: CrawlRules, workers: int = 2) -> Drive:
     """Start a crawl of a web with these replies."""
     return Drive(MemoryWeb(dict(replies)), rules, workers=workers).begin()
 
@@ -32,7 +32,7 @@ def shared_address() -> MemoryWeb:
 
 def test_leases_of_a_dead_fetcher_are_returned_once() -> None:
     """When a fetcher dies, its leases end immediately, nothing is lost, and nothing it reported is requested again."""
-    drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"), workers=1)
+    drive = start_crawl({f"{A}/": page(*MANY)}, rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.pages()) == 4)
     kept = drive.pages()
     drive.kill_worker(0)
@@ -45,7 +45,7 @@ def test_leases_of_a_dead_fetcher_are_returned_once() -> None:
 def test_a_host_waits_after_its_fetcher_died() -> None:
     """Its response is unknown, so the host waits at least its own delay after the fetcher's death."""
     replies = {f"{A}/": page(*MANY), f"{A}/robots.txt": robots("Crawl-delay: 90")}
-    drive = begun(dict(replies), rules_for(f"{A}/"), workers=1)
+    drive = start_crawl(dict(replies), rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.asked_urls()) == 2)
     died_s = drive.now_s
     drive.kill_worker(0)
@@ -73,7 +73,7 @@ def test_an_address_waits_after_requests_of_an_earlier_run() -> None:
 
 def test_hosts_with_requests_in_flight_wait_after_a_crash() -> None:
     """If everything dies during a request, the host's delay starts over with the next run."""
-    drive = begun({f"{A}/": page(*MANY, took_s=50.0)}, rules_for(f"{A}/", delay_s=10.0))
+    drive = start_crawl({f"{A}/": page(*MANY, took_s=50.0)}, rules_for(f"{A}/", delay_s=10.0))
     drive.run(until=lambda: f"{A}/" in drive.asked_urls())
     later = drive.after(clean=False).run()
     assert later.log[0].sent_s >= drive.now_s + 10.0
@@ -82,7 +82,7 @@ def test_hosts_with_requests_in_flight_wait_after_a_crash() -> None:
 
 def test_late_reports_of_a_dead_fetcher_are_ignored() -> None:
     """A report from a fetcher that was given up has no effect, except that the host still waits."""
-    drive = begun({f"{A}/": page("/1", took_s=50.0)}, rules_for(f"{A}/"), workers=1)
+    drive = start_crawl({f"{A}/": page("/1", took_s=50.0)}, rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: drive.asked_urls() == [f"{A}/"])
     dead = drive.kill_worker(0)
     drive.run(55.0)
@@ -100,7 +100,7 @@ def test_a_lost_request_for_robots_txt_is_repeated() -> None:
     """If a worker dies while it waits for a robots.txt, on its own or another host, no one waits forever."""
     for stations in ({}, {f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": Reply(404, took_s=40.0)}):
         slow = {f"{A}/robots.txt": Reply(404, took_s=40.0), f"{A}/": page()} | stations
-        drive = begun(dict(slow), rules_for(f"{A}/"), workers=1)
+        drive = start_crawl(dict(slow), rules_for(f"{A}/"), workers=1)
         drive.run(20.0)
         drive.kill_worker(0)
         assert drive.run().asked_urls() == [f"{A}/"]
@@ -108,7 +108,7 @@ def test_a_lost_request_for_robots_txt_is_repeated() -> None:
 
 def test_a_fetcher_cannot_complete_requests_of_another() -> None:
     """Only the worker that is assigned a host's requests can complete them."""
-    drive = begun({f"{A}/": page(took_s=50.0)}, rules_for(f"{A}/"), workers=2)
+    drive = start_crawl({f"{A}/": page(took_s=50.0)}, rules_for(f"{A}/"), workers=2)
     drive.run(until=lambda: drive.asked_urls() == [f"{A}/"])
     asker = drive.log[-1].worker
     held = tuple(drive.keeper.hosts["a.test"].in_flight.values())
@@ -123,7 +123,7 @@ def test_a_fetcher_cannot_complete_requests_of_another() -> None:
 def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
     """While paused, URLs wait, nothing is refused, no host is looked up; resuming continues the crawl at once."""
     sites = Site(f"{A}/"), Site(f"{B}/")
-    drive = begun({f"{A}/": page(*MANY), f"{B}/": page()}, rules_for(*sites))
+    drive = start_crawl({f"{A}/": page(*MANY), f"{B}/": page()}, rules_for(*sites))
     drive.run(until=lambda: len(drive.pages()) == 5)
     drive.rule(replace(drive.rules, sites=sites[1:], paused=sites[:1]))
     paused_s, asked = drive.now_s, len(drive.asked_of("a.test"))
@@ -142,7 +142,7 @@ def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
     """Of two sites on one host, one continues while the other is paused, even if many of its URLs are queued first."""
     docs, blog = Site(f"{A}/docs/", scope="prefix"), Site(f"{A}/blog/", scope="prefix")
     replies = {f"{A}/docs/": page(*(f"/docs/{n}" for n in range(400))), f"{A}/blog/": page("/blog/1", "/blog/2")}
-    drive = begun(dict(replies), rules_for(docs, delay_s=0.0))
+    drive = start_crawl(dict(replies), rules_for(docs, delay_s=0.0))
     drive.run(until=lambda: drive.waiting() > 300)
     drive.rule(replace(drive.rules, sites=(blog,), paused=(docs,)))
     drive.run(3600.0)
@@ -152,7 +152,7 @@ def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
 
 def test_urls_of_a_removed_site_are_excluded() -> None:
     """Nothing of a removed site is requested any more, and the reason is recorded for every URL."""
-    drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"))
+    drive = start_crawl({f"{A}/": page(*MANY)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 3)
     drive.rule(replace(drive.rules, sites=()))
     asked = len(drive.log)
@@ -176,7 +176,7 @@ def test_the_delay_of_a_site_holds_for_all_its_hosts() -> None:
     """The delay of a site with the scope domain applies to every host of the domain."""
     site = Site("https://example.org/", scope="domain", delay_s=33.0)
     replies = {"https://example.org/": page("https://www.example.org/"), "https://www.example.org/": page("/1")}
-    drive = begun(dict(replies), rules_for(site, delay_s=1.0)).run()
+    drive = start_crawl(dict(replies), rules_for(site, delay_s=1.0)).run()
     first, second, third = drive.asked_of("www.example.org")
     assert second.sent_s - first.ended_s >= 33.0
     assert third.sent_s - second.ended_s >= 33.0
@@ -188,7 +188,7 @@ def test_the_delay_of_a_site_holds_for_all_its_hosts() -> None:
 def test_a_requested_page_is_fetched_next() -> None:
     """A requested fetch is its host's next request, whatever is waiting, and still waits for the host's delay."""
     links = [f"/{number}" for number in range(500)]
-    drive = begun({f"{A}/": page(*links)}, rules_for(f"{A}/"))
+    drive = start_crawl({f"{A}/": page(*links)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 8)
     for url in (f"{A}/499", f"{A}/unheard-of", f"{A}/"):
         assert drive.keeper.request_urls([url], drive.now_s)
@@ -211,7 +211,7 @@ def test_a_crawl_of_requested_pages_fetches_no_others() -> None:
 def test_a_requested_fetch_obeys_robots_txt() -> None:
     """A requested fetch does not override the site's robots.txt."""
     replies = {f"{A}/": page(), f"{A}/robots.txt": robots("Disallow: /no")}
-    drive = begun(dict(replies), rules_for(f"{A}/")).run()
+    drive = start_crawl(dict(replies), rules_for(f"{A}/")).run()
     (id_,) = drive.keeper.request_urls([f"{A}/no"], drive.now_s)
     drive.run()
     assert list(drive.refused()) == [f"{A}/no"]
@@ -229,7 +229,7 @@ def test_the_order_by_inlinks_prefers_pages_with_many_links() -> None:
     places = {}
     for order in ("breadth", "inlinks"):
         alike = Site(f"{A}/", overrule=("trap",))
-        drive = begun(dict(replies), rules_for(alike, order=order, delay_s=0.0)).run()
+        drive = start_crawl(dict(replies), rules_for(alike, order=order, delay_s=0.0)).run()
         assert len(drive.pages()) == 302
         places[order] = drive.asked_urls().index(f"{A}/popular")
     assert places["inlinks"] < places["breadth"] / 2

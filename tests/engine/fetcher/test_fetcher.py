@@ -29,7 +29,7 @@ def asker(latency_factor: float = 0.0, speed: float = 1.0) -> Fetcher:
     return made
 
 
-def asked_for(worker: Fetcher, now_s: float) -> str | None:
+def take_path(worker: Fetcher, now_s: float) -> str | None:
     """Return the path of the next request."""
     ask = worker.take_request(now_s)
     return ask.url.removeprefix(f"https://{HOST}") if ask else None
@@ -44,20 +44,20 @@ def test_the_best_task_comes_first_and_each_after_its_delay() -> None:
     """Within a host, worth decides; the delay starts at the end of a response."""
     worker = asker()
     worker.accept_batch(orders(errand("/second", 1.0), errand("/first", 2.0), ready_s=5.0))
-    assert (asked_for(worker, 4.9), worker.next_s()) == (None, 5.0)
-    assert asked_for(worker, 5.0) == "/first"
+    assert (take_path(worker, 4.9), worker.next_s()) == (None, 5.0)
+    assert take_path(worker, 5.0) == "/first"
     worker.on_outcome(HOST, answer("/first", 5.0, 7.0))
-    assert (asked_for(worker, 7.9), asked_for(worker, 8.0)) == (None, "/second")
+    assert (take_path(worker, 7.9), take_path(worker, 8.0)) == (None, "/second")
 
 
 def test_longer_delays_apply_at_once() -> None:
     """Assignments without tasks change a host's settings, even during a request to it."""
     worker = asker()
     worker.accept_batch(orders(errand("/1"), errand("/22")))
-    assert asked_for(worker, 0.0) == "/1"
+    assert take_path(worker, 0.0) == "/1"
     worker.accept_batch(orders(ready_s=50.0, crawl_delay_s=15.0))
     worker.on_outcome(HOST, answer("/1", 0.0, 1.0))
-    assert (asked_for(worker, 49.9), asked_for(worker, 50.0)) == (None, "/22")
+    assert (take_path(worker, 49.9), take_path(worker, 50.0)) == (None, "/22")
     worker.on_outcome(HOST, answer("/22", 50.0, 51.0))
     assert worker.host_updates[HOST].ready_s == pytest.approx(66.0)
 
@@ -66,7 +66,7 @@ def test_tasks_with_an_expired_robots_txt_are_returned() -> None:
     """An expired task is not sent; the coordinator checks it again."""
     worker = asker()
     worker.accept_batch(orders(errand("/old", 2.0, valid_until_s=10.0), errand("/good", 1.0)))
-    assert asked_for(worker, 10.0) == "/good"
+    assert take_path(worker, 10.0) == "/good"
     assert [back.url for back in worker.returned] == [f"https://{HOST}/old"]
 
 
@@ -76,18 +76,18 @@ def test_a_new_robots_txt_sends_the_pages_of_its_host_back() -> None:
     file = FetchTask(0, HOST, ORIGIN.robots_url, "robots", 9.0, robots_of=ORIGIN)
     other = FetchTask(0, HOST, f"https://{HOST}/for-b", "robots", 8.0, robots_of=Origin("https", "b.test", 443))
     worker.accept_batch(orders(errand("/page"), other, file))
-    assert asked_for(worker, 0.0) == "/robots.txt"
+    assert take_path(worker, 0.0) == "/robots.txt"
     result = worker.on_outcome(HOST, answer("/robots.txt", 0.0, 1.0))
     assert isinstance(result, FetchSuccess)
     assert [back.url for back in worker.returned] == [f"https://{HOST}/page"]
-    assert asked_for(worker, 5.0) == "/for-b"
+    assert take_path(worker, 5.0) == "/for-b"
 
 
 def test_a_recall_returns_unsent_tasks() -> None:
     """A request in flight stays in flight; an unknown host is ignored."""
     worker = asker()
     worker.accept_batch(orders(errand("/out", 2.0), errand("/in")))
-    assert asked_for(worker, 0.0) == "/out"
+    assert take_path(worker, 0.0) == "/out"
     worker.recall(Recall((HOST, "unheard.of")))
     assert [back.url for back in worker.returned] == [f"https://{HOST}/in"]
     assert isinstance(worker.on_outcome(HOST, answer("/out", 0.0, 1.0)), FetchSuccess)
@@ -128,5 +128,5 @@ def test_a_moved_host_is_requested_at_its_new_address() -> None:
     worker.on_outcome(HOST, answer("/1", 0.0, 1.0))
     moved = HostSettings(HOST, "192.0.2.9", 1.0, None, 1.0, 0)
     worker.accept_batch(WorkBatch((moved,), (errand("/22"),)))
-    assert (asked_for(worker, 1.9), asked_for(worker, 2.0)) == (None, "/22")
+    assert (take_path(worker, 1.9), take_path(worker, 2.0)) == (None, "/22")
     assert worker.hosts[HOST].settings.address == "192.0.2.9"

@@ -23,7 +23,7 @@ def kept_page(id_: int) -> PageRow:
     return PageRow(id_, 0, 200, "page", 0.0, 0.0, "", "text/html", "", "", "", "", "", 9, None, HOUR_S, HOUR_S)
 
 
-def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) -> float:
+def poll_hourly(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) -> float:
     """Poll a feed that finds this many links and a list that finds none, once an hour; return the last time."""
     for hour in range(begin, begin + hours):
         now_s = hour * HOUR_S
@@ -53,7 +53,7 @@ def test_lists_are_sources_at_once_and_other_pages_by_their_links() -> None:
 def test_productive_sources_are_polled_sooner_and_all_later_at_a_higher_price() -> None:
     """The busy feed is polled before the quiet one, and both later if fetches cost more."""
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
     cheap, dear = (forecast(looking, price, now_s, FEED, STILL, PLAIN) for price in (0.3, 6.0))
     assert set(cheap) == {FEED, STILL}
     assert now_s < cheap[FEED] < cheap[STILL]
@@ -63,7 +63,7 @@ def test_productive_sources_are_polled_sooner_and_all_later_at_a_higher_price() 
 def test_a_source_is_chosen_once_per_poll_when_it_is_due() -> None:
     """A source is chosen only once it is due, and stays pending until its poll is reported."""
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
     due_s = forecast(looking, 0.3, now_s, FEED)[FEED]
     assert looking.choose(0.3, MANY, (now_s + due_s) / 2) == []
     assert looking.choose(0.3, MANY, due_s + 60.0) == [FEED]
@@ -76,7 +76,7 @@ def test_a_source_is_chosen_once_per_poll_when_it_is_due() -> None:
 def test_a_lower_price_moves_all_polls_forward() -> None:
     """If the policy runs again at another price, earlier forecasts are replaced and come sooner."""
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
     dear = forecast(looking, 6.0, now_s, FEED, STILL)
     assert looking.list_outdated(now_s + 1.0) == []
     looking.choose(0.006, MANY, now_s + 1.0)
@@ -131,13 +131,13 @@ def test_relatives_are_known_of_lists_that_come_while_many_wait_to_be_learned(mo
 def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None:
     """Round robin takes the sources that waited longest; counts of removed sources are forgotten."""
     looking = SourcePoller(memory_book(), policy="round-robin")
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
     looking.on_polls([PollResult(PLAIN, 2, ok=True, is_list=True, is_refetch=False, links=[5])], now_s - HOUR_S)
     looking.on_polls([PollResult(STILL, 1, ok=True, is_list=True, is_refetch=True)], now_s - 2 * HOUR_S)
     assert looking.choose(1e-9, 1, now_s + HOUR_S) == [STILL]
     assert "round-robin" in looking.explain([FEED], now_s)[FEED]
     looking.use_policy("thompson")
-    looked(looking, 24, begin=50)
+    poll_hourly(looking, 24, begin=50)
     looking.forget([FEED])
     assert looking._published is not None
     assert looking._published.state.found.sum() == 0.0
@@ -149,7 +149,7 @@ def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None
 def test_pushed_links_let_a_source_rest() -> None:
     """Links delivered by a hub need not be polled for."""
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 48) + 12 * HOUR_S
+    now_s = poll_hourly(looking, 48) + 12 * HOUR_S
     looking.rest(FEED, now_s + HOUR_S)
     assert FEED not in looking.choose(0.01, MANY, now_s)
     assert FEED in looking.choose(0.01, MANY, now_s + HOUR_S)
@@ -159,7 +159,7 @@ def test_without_room_the_least_valuable_leave(monkeypatch: pytest.MonkeyPatch) 
     """A productive feed stays, and an idle one makes room for a newly found list."""
     monkeypatch.setattr(polling, "MAX_SOURCES", 3)
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
     looking.on_polls([PollResult(NEWS, 2, ok=True, is_list=True, is_refetch=False, links=[7])], now_s)
     before = looking.summarize_source(FEED, now_s)
     looking.on_polls([PollResult(PLAIN, 2, ok=True, is_list=True, is_refetch=False, links=[8])], now_s)
@@ -182,7 +182,7 @@ def test_watched_places_are_polled_sooner(place: str) -> None:
     links = ["http://a.test/news/1", "http://a.test/news/2"]
     book.save_pages([(kept_page(FEED), (links, ["", ""])), (kept_page(STILL), (["http://b.test/"], [""]))])
     looking = SourcePoller(book)
-    now_s = looked(looking, 48)
+    now_s = poll_hourly(looking, 48)
 
     def waits_s(id_: int) -> float:
         return forecast(SourcePoller(book), 1.6, now_s, id_)[id_] - now_s
@@ -204,7 +204,7 @@ def test_a_watch_counts_from_the_next_question_on() -> None:
     book = memory_book("a.test")
     book.save_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
     looking = SourcePoller(book)
-    now_s = looked(looking, 3)
+    now_s = poll_hourly(looking, 3)
     shares = []
     for watch in (AlertRow("q", "1", query="harbour"), AlertRow("s", "2", place="a.test", query="harbour")):
         book.add_alert(watch)
@@ -216,7 +216,7 @@ def test_a_watch_counts_from_the_next_question_on() -> None:
 def test_failures_put_a_source_off() -> None:
     """A source that doesn't respond is worth less."""
     up, down = SourcePoller(memory_book()), SourcePoller(memory_book())
-    now_s = max(looked(each, 48) for each in (up, down))
+    now_s = max(poll_hourly(each, 48) for each in (up, down))
     for hour in (1, 2, 3):
         down.on_polls([PollResult(FEED, 1, ok=False, is_list=True, is_refetch=True)], now_s + hour * HOUR_S)
     at_s = now_s + 3 * HOUR_S
@@ -228,7 +228,7 @@ def test_estimates_survive_a_restart() -> None:
     """Another run continues with the same beliefs, bit for bit; invalid ones are reset."""
     book = memory_book()
     looking = SourcePoller(book)
-    now_s = looked(looking, 30)
+    now_s = poll_hourly(looking, 30)
     looking.save(now_s)
     again = SourcePoller(book)
     assert forecast(again, 2.0, now_s + 1, FEED, STILL) == forecast(looking, 2.0, now_s + 1, FEED, STILL)
@@ -242,7 +242,7 @@ def test_beliefs_of_an_earlier_version_are_read() -> None:
     """In that version, columns were not compressed, and only the last poll had a date."""
     book = memory_book()
     looking = SourcePoller(book)
-    now_s = looked(looking, 30)
+    now_s = poll_hourly(looking, 30)
     looking.save(now_s)
     columns = json.loads(book.get_value("sources") or "")
     del columns["poll_s"]
@@ -257,7 +257,7 @@ def test_beliefs_of_an_earlier_version_are_read() -> None:
 def test_estimated_link_rates_are_shown() -> None:
     """If each hourly poll finds three links, somewhat more appear, because some vanish before the poll."""
     looking = SourcePoller(memory_book())
-    now_s = looked(looking, 72)
+    now_s = poll_hourly(looking, 72)
     told = looking.summarize_source(FEED, now_s + HOUR_S)
     assert told is not None
     assert 2.0 < told.low < told.an_hour < told.high < 6.0

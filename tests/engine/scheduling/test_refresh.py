@@ -36,12 +36,12 @@ def web_of(pages: int, **more: Served | Server) -> MemoryWeb:
     return MemoryWeb({START: page(*names), **replies})
 
 
-def begun(web: MemoryWeb, **settings: object) -> Drive:
+def start_crawl(web: MemoryWeb, **settings: object) -> Drive:
     """Start an endless crawl."""
     return Drive(web, rules_for(START, recrawl=True, **settings)).begin()
 
 
-def kept_of(drive: Drive, url: str) -> tuple[float | None, bytes]:
+def read_memory(drive: Drive, url: str) -> tuple[float | None, bytes]:
     """Return the time of the previous fetch, and the policy's memory."""
     (look,) = drive.book.get_known_pages([drive.pages()[url].id])
     return look.state.before_s, look.state.memory
@@ -60,7 +60,7 @@ def test_any_policy_of_the_folder_can_run_but_that_of_sources() -> None:
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_every_policy_runs_and_keeps_to_the_pace(name: str) -> None:
     """Each policy refetches pages, at about the default's rate, even one that uses no price."""
-    drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s))), refresh=name)
+    drive = start_crawl(web_of(2, busy=lambda now_s: page(title=letters(now_s))), refresh=name)
     for _ in range(12):  # day by day: a price moves also where nothing else happens
         drive.run(DAY_S)
     assert 0 < fetches(drive, drive.now_s - 6 * DAY_S) < 3.5 * 6 / 3 * len(drive.pages())
@@ -68,7 +68,7 @@ def test_every_policy_runs_and_keeps_to_the_pace(name: str) -> None:
 
 def test_a_budget_is_spent_and_may_change_while_it_runs() -> None:
     """With a budget of one fetch per page and day, about that many are made; with a tenth of it, far fewer."""
-    drive = begun(web_of(5), budget_per_s=6 / DAY_S).run(24 * DAY_S)
+    drive = start_crawl(web_of(5), budget_per_s=6 / DAY_S).run(24 * DAY_S)
     assert 0.5 < fetches(drive, drive.now_s - 12 * DAY_S) / 72 < 1.2
     drive.rule(replace(drive.rules, budget_per_s=0.6 / DAY_S))
     drive.run(12 * DAY_S)
@@ -77,19 +77,19 @@ def test_a_budget_is_spent_and_may_change_while_it_runs() -> None:
 
 def test_price_and_memory_survive_a_restart() -> None:
     """The next run continues with the price, and with the memory of the page and its groups."""
-    earlier = begun(web_of(6)).run(10 * DAY_S)
-    memory = kept_of(earlier, f"{A}/d/1")
+    earlier = start_crawl(web_of(6)).run(10 * DAY_S)
+    memory = read_memory(earlier, f"{A}/d/1")
     later = Drive(earlier.web, earlier.rules, db=earlier.db, start_s=earlier.now_s)
     assert later.keeper.refresher.price == earlier.keeper.refresher.price
     assert later.keeper.refresher.forecast == earlier.keeper.refresher.forecast
-    assert kept_of(later, f"{A}/d/1") == memory
+    assert read_memory(later, f"{A}/d/1") == memory
     assert ("", *[f"{A}/", f"{A}/d/"]) == tuple(name for name, _ in later.book.get_groups())
 
 
 def test_memory_of_the_earlier_default_is_kept() -> None:
     """Rows from before group rows had the gaps between announcements are upgraded: no page starts from scratch."""
-    drive = begun(web_of(6)).run(10 * DAY_S)
-    pages, groups = kept_of(drive, f"{A}/d/1")[1], dict(drive.book.get_groups())
+    drive = start_crawl(web_of(6)).run(10 * DAY_S)
+    pages, groups = read_memory(drive, f"{A}/d/1")[1], dict(drive.book.get_groups())
     runner = PolicyRunner(ExpectedGain())
     earlier = runner.earlier_signature
     assert earlier is not None
@@ -107,12 +107,12 @@ def test_memory_of_the_earlier_default_is_kept() -> None:
 
 def test_another_policy_takes_over_without_a_restart() -> None:
     """After a change of policy it starts over, adopts every page within hours, and keeps fetching."""
-    drive = begun(web_of(6)).run(10 * DAY_S)
-    before = kept_of(drive, f"{A}/d/1")[1]
+    drive = start_crawl(web_of(6)).run(10 * DAY_S)
+    before = read_memory(drive, f"{A}/d/1")[1]
     drive.rule(replace(drive.rules, refresh="freshness"))
     assert drive.keeper.refresher.policy == "freshness"
     drive.run(10 * DAY_S)
-    memories = {kept_of(drive, f"{A}/d/{n}")[1][:4] for n in range(6)}
+    memories = {read_memory(drive, f"{A}/d/{n}")[1][:4] for n in range(6)}
     assert memories != {before[:4]}
     assert len(memories) == 1
     assert fetches(drive, drive.now_s - 5 * DAY_S)
@@ -120,7 +120,7 @@ def test_another_policy_takes_over_without_a_restart() -> None:
 
 def test_pages_without_memory_are_adopted() -> None:
     """Pages from an older format or an import have no memory: they get one, and a due time, as time passes."""
-    drive = begun(web_of(6)).run(HOUR_S)
+    drive = start_crawl(web_of(6)).run(HOUR_S)
     drive.db.execute("DELETE FROM refresh")
     drive.db.execute("UPDATE page SET due_s = ?", (inf,))
     for _ in range(3):
@@ -137,20 +137,20 @@ def test_a_page_that_reappears_starts_over(away: Reply) -> None:
     def served(now_s: float) -> Reply:
         return away if 5 * DAY_S < now_s < 15 * DAY_S else page(title="here")
 
-    drive = begun(web_of(2, here=served)).run(12 * DAY_S)
+    drive = start_crawl(web_of(2, here=served)).run(12 * DAY_S)
     (look,) = drive.book.get_known_pages([drive.pages()[f"{A}/here"].id])
     assert look.page.status == away.status
     assert not look.state.memory
     assert drive.keeper.refresher.forecast.found_share == 0.0
     drive.run(12 * DAY_S)
     assert drive.pages()[f"{A}/here"].status == 200
-    assert kept_of(drive, f"{A}/here")[1]
+    assert read_memory(drive, f"{A}/here")[1]
     assert drive.keeper.refresher.forecast.found_share == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_page_due_at_an_old_price_is_judged_again() -> None:
     """If the price has risen by the time a page is due, it isn't fetched and gets a later time."""
-    drive = begun(web_of(4)).run(HOUR_S)
+    drive = start_crawl(web_of(4)).run(HOUR_S)
     url = f"{A}/d/1"
     due_s = drive.pages()[url].due_s
     drive.db.execute(
@@ -165,11 +165,11 @@ def test_a_page_due_at_an_old_price_is_judged_again() -> None:
 
 def test_the_gain_of_a_fetch_is_learned_once() -> None:
     """A gain of the latest fetch is kept and learned from; one of an earlier fetch is not."""
-    drive = begun(web_of(3, busy=lambda now_s: page(title=letters(now_s)))).run(20 * DAY_S)
+    drive = start_crawl(web_of(3, busy=lambda now_s: page(title=letters(now_s)))).run(20 * DAY_S)
     row = drive.pages()[f"{A}/busy"]
-    before = kept_of(drive, f"{A}/busy")
+    before = read_memory(drive, f"{A}/busy")
     drive.keeper.on_gains([FetchGain(row.id, row.fetched_s - DAY_S, 3.0, 1.0)], drive.now_s)
-    assert kept_of(drive, f"{A}/busy") == before
+    assert read_memory(drive, f"{A}/busy") == before
     drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 3.0, None), FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
     (look,) = drive.book.get_known_pages([row.id])
     assert (look.state.gain, look.state.views) == (3.0, None)
@@ -186,7 +186,7 @@ def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None
 
 def test_changes_without_effect_on_searches_do_not_count() -> None:
     """Of two pages that always change, the one whose changes don't affect searches is considered quiet."""
-    drive = begun(
+    drive = start_crawl(
         web_of(2, loud=lambda now_s: page(title=letters(now_s)), mute=lambda now_s: page(title=letters(now_s)))
     )
     loud, mute = f"{A}/loud", f"{A}/mute"
@@ -204,7 +204,7 @@ def test_changes_without_effect_on_searches_do_not_count() -> None:
 
 def test_a_change_without_a_measured_gain_counts_as_found() -> None:
     """If no more gains arrive, postponed fetches are learned from at the next fetch: nothing is lost."""
-    drive = begun(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
+    drive = start_crawl(web_of(2, busy=lambda now_s: page(title=letters(now_s)))).run(HOUR_S)
     drive.keeper.on_gains([FetchGain(10**6, 0.0, 1.0, 1.0)], drive.now_s)
     before = drive.keeper.refresher.forecast.refreshes
     fetches = drive.asked_urls().count(f"{A}/busy")
@@ -218,7 +218,7 @@ def test_a_change_without_a_measured_gain_counts_as_found() -> None:
 def test_changing_pages_are_expected_to_change() -> None:
     """After some weeks, most of the pages that change daily are expected to have changed, and have."""
     busy = {f"b{n}": lambda now_s: page(title=letters(now_s)) for n in range(3)}
-    drive = begun(web_of(1, **busy)).run(24 * DAY_S)
+    drive = start_crawl(web_of(1, **busy)).run(24 * DAY_S)
     forecast = drive.keeper.refresher.forecast
     assert forecast.expected_share == pytest.approx(forecast.found_share, abs=0.25)
     assert sum(forecast.count) == pytest.approx(forecast.refreshes)
@@ -231,7 +231,7 @@ def test_changing_pages_are_expected_to_change() -> None:
 
 def test_no_page_is_fetched_twice_in_an_hour() -> None:
     """However large the budget and however small the site."""
-    drive = begun(web_of(0, busy=lambda now_s: page(title=letters(now_s))), budget_per_s=10.0).run(DAY_S)
+    drive = start_crawl(web_of(0, busy=lambda now_s: page(title=letters(now_s))), budget_per_s=10.0).run(DAY_S)
     times = [asked.sent_s for asked in drive.log if asked.url == f"{A}/busy"]
     gaps = np.array([after - before for before, after in pairwise(times)])
     assert len(gaps) > 10
@@ -242,7 +242,7 @@ def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
     """If more is due than allowed and no price distinguishes pages, no page is overtaken by a similar one."""
     names = ("a", "b")
     more: dict[str, Served | Server] = {name: lambda now_s: page(title=letters(now_s)) for name in names}
-    drive = begun(web_of(0, **more), refresh="nutch").run(60 * DAY_S)
+    drive = start_crawl(web_of(0, **more), refresh="nutch").run(60 * DAY_S)
     times = [[asked.sent_s for asked in drive.log if asked.url == f"{A}/{name}"] for name in names]
     assert abs(len(times[0]) - len(times[1])) <= 2
     # Three pages, one fetch a day: two may be before it, and it has its own interval.
@@ -251,7 +251,7 @@ def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
 
 def test_user_centric_learns_from_fetches_without_gain() -> None:
     """A page whose changes affect searches is fetched more often than pages that never change."""
-    drive = begun(web_of(4, rich=lambda now_s: page(title=letters(now_s, DAY_S))), refresh="user-centric")
+    drive = start_crawl(web_of(4, rich=lambda now_s: page(title=letters(now_s, DAY_S))), refresh="user-centric")
     for _ in range(40):
         drive.run(DAY_S)
         row = drive.pages()[f"{A}/rich"]

@@ -23,7 +23,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
     return TestShelf([*LEAVES, home], tmp_path_factory.mktemp("index"))
 
 
-def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation:
+def make_frequent(known: Reputation, query: str, views: float = 100.0) -> Reputation:
     """Return the same as if this query were searched often."""
     return known._replace(query=np.array([hash_query(query)]), query_views=np.array([views]))
 
@@ -58,7 +58,7 @@ def test_the_control_group_gets_results_by_relevance(shelf: TestShelf) -> None:
 
 def test_unproven_pages_are_tried_and_marked(shelf: TestShelf) -> None:
     """At most two of the first ten, not the first one, each with a note and a propensity; the list is repeatable."""
-    known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
+    known = make_frequent(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     shown = slate(shelf, known, TRYING)
     tried = [place for place, result in enumerate(shown.results, 1) if result.note == UNPROVEN]
     assert 1 <= len(tried) <= 2
@@ -70,14 +70,14 @@ def test_unproven_pages_are_tried_and_marked(shelf: TestShelf) -> None:
 
 def test_excluded_visitors_get_no_trials(shelf: TestShelf) -> None:
     """Programs and users beyond their quota get no trials."""
-    known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
+    known = make_frequent(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     assert UNPROVEN not in [result.note for result in slate(shelf, known).results]
 
 
 def test_queries_for_a_site_get_no_trials(shelf: TestShelf) -> None:
     """A query that names a site shows its home page first."""
     known = reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0)
-    shown = slate(shelf, asked_for(known, "kites"), TRYING, "kites")
+    shown = slate(shelf, make_frequent(known, "kites"), TRYING, "kites")
     assert shown.results[0].url == "http://kites.org/"
     assert UNPROVEN not in [result.note for result in shown.results]
 

@@ -184,7 +184,7 @@ def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
     assert together.views.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, 0.0])
 
 
-def asked_of(watched: WatchedQueries, versions: list[PageWords]) -> Workload:
+def build_workload(watched: WatchedQueries, versions: list[PageWords]) -> Workload:
     """Return the lab's own workload: version v is of page v, but the last one is also of page 0.
 
     All match all words.
@@ -214,7 +214,7 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Score
     each = zip(rng.permutation(places).tolist(), rng.permutation(places).tolist(), strict=True)
     versions = [placed(tide=tide, moon=1 + moon) for tide, moon in each]
     watched = watching("tide", "moon")
-    workload = asked_of(watched, versions)
+    workload = build_workload(watched, versions)
     weightless = np.ones(len(watched))
     for before in (0, -1):
         local = np.array([before, *range(1, pages)])

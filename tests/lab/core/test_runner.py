@@ -61,7 +61,7 @@ def after_some_cells(here: Path, out: str) -> None:
         time.sleep(0.01)
 
 
-def gone(pids: Path) -> bool:
+def have_ended(pids: Path) -> bool:
     """Check whether all processes that computed a cell end soon."""
     until_s = time.monotonic() + PATIENCE_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids.read_text().split()):
@@ -103,7 +103,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
         _, said = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == code
         assert ("Run the same command to continue" in said) == (how == signal.SIGINT)
-        assert gone(here / f"{out}.pids")
+        assert have_ended(here / f"{out}.pids")
         assert not (here / out / "rows.parquet").exists()
         assert 0 < len(RunFolder(here / out, plan).list_pending()) <= CELLS - FINISHED
         finished(plan, here / out)

@@ -15,7 +15,7 @@ from vedette.lab.judge.alert_delays import earliest_times, measure_delays, read_
 waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 
 
-def sent(port: int, name: str, body: bytes) -> int:
+def post_message(port: int, name: str, body: bytes) -> int:
     """Return the status of the reply to a message."""
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request("POST", f"/{name}", body)
@@ -51,8 +51,8 @@ def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:
     item = {"url": "http://a.test/new", "first_seen_at": "2026-01-05T00:00:00Z"}
     with start_receiver(clock, log) as receiver:
         body = json.dumps({"id": "x", "items": [item]}).encode()
-        assert [sent(receiver.port, name, body) for name in ("one", "two")] == [204, 204]
-        assert sent(receiver.port, "one", b"[nonsense") == 400
+        assert [post_message(receiver.port, name, body) for name in ("one", "two")] == [204, 204]
+        assert post_message(receiver.port, "one", b"[nonsense") == 400
     assert receiver.process.poll() is not None
     found = list(read_received(log))
     assert [(each.name, each.url) for each in found] == [("one", item["url"]), ("two", item["url"])]

@@ -34,7 +34,7 @@ def pages() -> tuple[str, ...]:
     return tuple(url for url in living if truth().version_at(url, world().start_s) >= 0)
 
 
-def asked(url: str, at_s: float, status: int = 200) -> AccessEntry:
+def log_line(url: str, at_s: float, status: int = 200) -> AccessEntry:
     """Return a line of the log."""
     host, _, path = url.partition("://")[2].partition("/")
     return AccessEntry(
@@ -46,7 +46,7 @@ def entries_of(days: Sequence[int], urls: Sequence[str]) -> list[AccessEntry]:
     """Return fetches of all these pages when the world opens and on some days, with their responses."""
     begin_s = world().start_s
     return [
-        asked(url, begin_s + day * DAY_S, 200 if truth().version_at(url, begin_s + day * DAY_S) >= 0 else 404)
+        log_line(url, begin_s + day * DAY_S, 200 if truth().version_at(url, begin_s + day * DAY_S) >= 0 else 404)
         for day in (0, *days)
         for url in urls
     ]
@@ -120,7 +120,7 @@ def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
 def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
     """Requests for a URL that was already gone are counted separately, because no refresh policy chose them."""
     url, begin_s = pages()[0], world().start_s
-    gone = [asked(f"{url}-is-gone", begin_s + day * DAY_S, 404) for day in range(3)]
+    gone = [log_line(f"{url}-is-gone", begin_s + day * DAY_S, 404) for day in range(3)]
     run = run_of([*entries_of((), pages()), *gone])
     assert run.refreshes == 0
     assert (run.others["first"], run.others["gone"]) == (0, 2)
@@ -128,7 +128,7 @@ def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
 
 def test_a_server_that_wrongly_says_not_modified_leaves_the_old_copy() -> None:
     """The crawler gets no new text, so the copy stays stale and no change is found."""
-    lied = [asked(url, world().start_s + 3 * DAY_S, 304) for url in pages()]
+    lied = [log_line(url, world().start_s + 3 * DAY_S, 304) for url in pages()]
     run, idle = run_of([*entries_of((), pages()), *lied]), run_of(entries_of((), pages()))
     assert run.refreshes == len(pages())
     assert run.changed == 0

@@ -163,13 +163,13 @@ def test_another_future_has_the_same_past(history: History, at_s: float, seed: i
         assert one.digest.tolist() == two.digest.tolist()
         assert [links.tolist() for links in one.links] == [links.tolist() for links in two.links]
         assert history.live_pages_at(now_s).tolist() == other.live_pages_at(now_s).tolist()
-        assert [said(history, row) for row in one.version] == [said(other, row) for row in two.version]
+        assert [read_text(history, row) for row in one.version] == [read_text(other, row) for row in two.version]
     assert other.urls[:old] == list(history.urls)[:old]
     assert_is_history(other)
     same(other, alter_future(history, at_s, seed))
 
 
-def said(history: History, version: int) -> str:
+def read_text(history: History, version: int) -> str:
     """Return the text of a version, if there is one."""
     return history.texts.text(int(version)) if version >= 0 else ""
 

@@ -11,7 +11,7 @@ RESULTS = 60
 SEARCHES = 6_000
 
 
-def shown() -> np.ndarray:
+def draw_lists() -> np.ndarray:
     """Return lists of ten of sixty results, in random order, so that position and result can be separated."""
     rng = rng_for(1, "test/shown")
     return np.array([rng.permutation(RESULTS)[:10] for _ in range(SEARCHES)])
@@ -25,7 +25,7 @@ def attractions() -> np.ndarray:
 def test_the_position_model_finds_places_and_attraction() -> None:
     """Fitted to simulated clicks, the model approximately recovers the users' behavior."""
     truth = PositionModel(1.0 / np.arange(1.0, 11.0) ** 0.7, attractions())
-    result = shown()
+    result = draw_lists()
     log = ClickLog(result, draw_position_clicks(truth, result, rng_for(3, "test")), RESULTS)
     found = fit_position(log, np.full(RESULTS, 0.3))
     assert np.abs(found.examined - truth.examined).max() < 0.08
@@ -35,7 +35,7 @@ def test_the_position_model_finds_places_and_attraction() -> None:
 def test_the_dbn_finds_contentment_and_perseverance() -> None:
     """Fitted to users who read from the top, it approximately recovers when they stop."""
     truth = CascadeModel(attractions(), 0.6, 0.85)
-    result = shown()
+    result = draw_lists()
     log = ClickLog(result, draw_cascade_clicks(truth, result, rng_for(4, "test")), RESULTS)
     found = fit_cascade(log, np.full(RESULTS, 0.3))
     assert found.satisfaction == pytest.approx(0.6, abs=0.06)
@@ -46,7 +46,7 @@ def test_the_dbn_finds_contentment_and_perseverance() -> None:
 def test_the_right_model_explains_new_clicks_best() -> None:
     """For held-out clicks of users who follow the DBN, its likelihood is higher than that of the position model."""
     truth = CascadeModel(attractions(), 0.9, 0.95)
-    result = shown()
+    result = draw_lists()
     clicked = draw_cascade_clicks(truth, result, rng_for(5, "test"))
     train, test = (ClickLog(result[part], clicked[part], RESULTS) for part in (slice(0, 3000), slice(3000, None)))
     prior = np.full(RESULTS, 0.3)

@@ -11,7 +11,7 @@ TRUE: Floats = np.power(0.8, np.arange(10.0))
 MISLED: Floats = np.power(0.5, np.arange(10.0))
 
 
-def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impressions:
+def draw_positions(queries: int, searches: int, chance: float = 0.5) -> Impressions:
     """Each query has two pages of different quality for positions 3 and 8 (from 1), assigned at random."""
     rng = np.random.default_rng(7)
     group = np.repeat(np.arange(queries), searches)
@@ -43,7 +43,7 @@ def ratio(examined: Floats) -> float:
 
 def test_lots_correct_a_model_that_was_misled() -> None:
     """With many randomized results, both positions get their true relative probability of examination."""
-    found = correct_examination(shown_by_lot(30, 300), MISLED)
+    found = correct_examination(draw_positions(30, 300), MISLED)
     assert abs(np.log(ratio(found) / ratio(TRUE))) < 0.25 < abs(np.log(ratio(MISLED) / ratio(TRUE)))
     others = np.delete(np.arange(10), [2, 7])
     assert np.allclose(found[others], MISLED[others]), "of other places lots say nothing"
@@ -51,13 +51,13 @@ def test_lots_correct_a_model_that_was_misled() -> None:
 
 def test_few_showings_by_lot_correct_little() -> None:
     """A few randomized clicks hardly affect the evidence of thousands."""
-    few = correct_examination(shown_by_lot(1, 12), MISLED)
+    few = correct_examination(draw_positions(1, 12), MISLED)
     assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
 
 
 def test_what_relevance_put_there_says_nothing() -> None:
     """Without randomization, or if each page was only in one position, the model is unchanged."""
-    by_lot = shown_by_lot(30, 300)
+    by_lot = draw_positions(30, 300)
     certain = by_lot._replace(propensity=np.ones(len(by_lot.page)))
     assert np.array_equal(correct_examination(certain, MISLED), MISLED)
     fixed = by_lot._replace(place=np.where(by_lot.page == 0, 2, 7))

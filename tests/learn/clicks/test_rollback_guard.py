@@ -14,7 +14,7 @@ from vedette.learn.clicks.rollback_guard import (
 )
 
 
-def seen_with(share: float) -> tuple[Impressions, Bools]:
+def draw_clicks(share: float) -> tuple[Impressions, Bools]:
     """Return clicks of two groups; users of the second one return with this probability."""
     slates, events = made_record({1: 0.5, 2: 0.5}, 600, seed=1)
     others, theirs = made_record({1: 0.5, 2: 0.5}, 600, seed=2, policy="prospect/1")
@@ -27,7 +27,7 @@ def seen_with(share: float) -> tuple[Impressions, Bools]:
 
 def verdict(share: float) -> RollbackGuard:
     """Return the guard's verdict on such groups."""
-    seen, is_learned = seen_with(share)
+    seen, is_learned = draw_clicks(share)
     return update_guard(RollbackGuard(), compare_groups(seen, is_learned, np.ones(len(seen.page), bool)), 50.0)
 
 
@@ -61,7 +61,7 @@ def test_few_people_say_nothing() -> None:
 
 def test_intervals_are_over_people() -> None:
     """A hundred clicks by one person don't count as a hundred people, so the interval is unbounded."""
-    seen, is_learned = seen_with(0.0)
+    seen, is_learned = draw_clicks(0.0)
     alone = seen._replace(visitor=np.zeros(len(seen.page), np.int64))
     found = compare_groups(alone, is_learned, np.ones(len(seen.page), bool))
     assert found.learned.half_width == float("inf")

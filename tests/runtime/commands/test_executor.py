@@ -62,7 +62,7 @@ order: st.SearchStrategy[Command] = st.one_of(
 )
 
 
-def kept(state: State) -> object:
+def read_state(state: State) -> object:
     """Return everything that commands change."""
     sites = sorted((row.site.start, row.site, row.paused) for row in state.store.list_sites())
     rules = sorted((row.kind, *sorted((row.query, row.value))) for row in state.store.list_search_rules())
@@ -79,24 +79,24 @@ def test_every_command_can_be_undone_and_redone(before: list[Command], last: Com
     with TemporaryDirectory() as folder, opened(Path(folder) / "data") as state:
         for one in before:
             try_out(state, one)
-        was = kept(state)
+        was = read_state(state)
         action = try_out(state, last)
         if action is not None:
-            done = kept(state)
+            done = read_state(state)
             undone = execute_command(Undo(action), state, NOW_S, "a test").action
-            assert kept(state) == was
+            assert read_state(state) == was
             if can_be_undone(state, undone):
                 execute_command(Undo(undone), state, NOW_S, "a test")
-                assert kept(state) == done
+                assert read_state(state) == done
 
 
 def try_out(state: State, one: Command) -> int | None:
     """Return the number of the action if it can be undone; None if it was refused or changed nothing."""
-    before = kept(state)
+    before = read_state(state)
     try:
         action = execute_command(one, state, NOW_S, "a test").action
     except VedetteError:
-        assert kept(state) == before
+        assert read_state(state) == before
         return None
     return action if can_be_undone(state, action) else None
 

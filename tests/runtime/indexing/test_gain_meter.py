@@ -49,7 +49,7 @@ def web(tmp_path: Path) -> Web:
     return web
 
 
-def brought(web: Web, seq: int = 0) -> list[Gain]:
+def measure_gains(web: Web, seq: int = 0) -> list[Gain]:
     """Return the indexer's measurements of everything new."""
     web.index()
     return read_gains_since(Generations(web.folder).folder, seq, 100)
@@ -92,26 +92,26 @@ def test_what_people_ask_for_is_watched(web: Web) -> None:
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
     """The gain depends on how often people search for what has changed, and has the fetch time and the views."""
     web.answers("c", page("Third", "gardens for a zeppelin"))
-    (gain,) = brought(web)
+    (gain,) = measure_gains(web)
     assert (gain.page, gain.fetched_s, gain.what) == (ids(web)["c"], web.now_s, "again")
     assert gain.gain > 0
     assert gain.views is not None
     assert gain.views > 0
     web.answers("a", page("First", "zeppelin"))
-    assert brought(web, gain.seq) == []
+    assert measure_gains(web, gain.seq) == []
     web.answers("b", page("Second", "sailing zeppelin boats, and another zeppelin, and hedgehogs"))
-    (little,) = brought(web, gain.seq)
+    (little,) = measure_gains(web, gain.seq)
     assert abs(little.gain) < gain.gain / 100
 
 
 def test_first_and_last_fetches_are_told_too(web: Web) -> None:
     """A new page gains what it is found for; a deleted one is no longer shown, and others move up."""
     web.answers("new", page("Zeppelin", "zeppelin zeppelin zeppelin"))
-    (first,) = brought(web)
+    (first,) = measure_gains(web)
     assert (first.what, first.gain > 0) == ("first", True)
     new = ids(web)["new"]
     web.answers("new", "gone", 404)
-    (gone,) = brought(web, first.seq)
+    (gone,) = measure_gains(web, first.seq)
     assert (gone.page, gone.what, gone.views) == (new, "gone", 0.0)
     assert gone.gain > 0
 
@@ -119,7 +119,7 @@ def test_first_and_last_fetches_are_told_too(web: Web) -> None:
 def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
     """A new anchor text changes a page's rank: the gain belongs to the linking page, the views to its target."""
     web.answers("a", page("First", "zeppelin", links='<a href="/c">submarine</a>'))
-    found = brought(web)
+    found = measure_gains(web)
     by_name = ids(web)
     (named,) = [gain for gain in found if gain.what == "names" and gain.page == by_name["a"]]
     assert (named.fetched_s, named.views) == (web.now_s, None)
@@ -136,9 +136,9 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
 def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
     """A rebuilt generation measures nothing for old pages, and its curves work immediately."""
     rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
-    assert brought(web) == []
+    assert measure_gains(web) == []
     web.answers("c", page("Third", "gardens for a zeppelin"))
-    assert [gain.what for gain in brought(web)] == ["again"]
+    assert [gain.what for gain in measure_gains(web)] == ["again"]
 
 
 def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -> None:
@@ -149,7 +149,7 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
     assert generation is not None
     update_curves(web.folder, generation, web.now_s)
     web.answers("c", page("Second", "gardens"))
-    (gain,) = brought(web)
+    (gain,) = measure_gains(web)
     assert gain.gain > 0
     (generation / "curves").write_bytes(b"PK nothing")
     assert CurveFile(generation).load() is None
@@ -161,9 +161,9 @@ def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no
     """Gains by query are stored with the curves; changes don't affect queries that are not needy."""
     generation = Generations(web.folder).current()
     assert generation is not None
-    before = brought(web)
+    before = measure_gains(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
-    changed = brought(web, before[-1].seq if before else 0)
+    changed = measure_gains(web, before[-1].seq if before else 0)
     whole = sum(row.gain for row in changed if row.what == "again")
     needs, file = load_needs(generation), CurveFile(generation)
     by = file.load()
@@ -185,10 +185,10 @@ def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no
     assert not file.needy[prints == zeppelins].any(), "at once, without new curves"
     save_curves(generation, by.curves, CurveInfo(3, 0.0, 0.0))
     web.answers("c", page("Third", "gardens"))
-    brought(web)
+    measure_gains(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
-    part = brought(web, changed[-1].seq)
+    part = measure_gains(web, changed[-1].seq)
     assert 0 < part[-1].gain < whole
     web.answers("d", page("Fourth", "another zeppelin"))
-    (first,) = [row for row in brought(web, part[-1].seq) if row.what == "first"]
+    (first,) = [row for row in measure_gains(web, part[-1].seq) if row.what == "first"]
     assert first.gain > 0, "first fetches are measured by all queries"

@@ -29,7 +29,7 @@ def settings(port: int, clock: Clock | None = None) -> RuntimeSettings:
     return RuntimeSettings(replace(config, crawl=crawl), time, Path(), AGENT, detours=detours, allow_private=True)
 
 
-def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsPreview, list[Question]]:
+def preview_site(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsPreview, list[Question]]:
     """Return the preview of a site whose host responds this way, and the requests."""
     answers = script if isinstance(script, Mapping) else {"/robots.txt": script}
     with WireServer(lambda question: answers[question.target]) as server:
@@ -39,7 +39,7 @@ def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[Robot
 
 def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> None:
     """It shows the matching line, the delay and the sitemaps, with a single request under our own name."""
-    robots, questions = looked(whole(ROBOTS))
+    robots, questions = preview_site(whole(ROBOTS))
     assert (robots.says, robots.line) == ("allowed", "Allow: /a/b$")
     assert robots.crawl_delay_s == 3.0
     assert robots.sitemaps == ("http://docs.test/map.xml",)
@@ -49,7 +49,7 @@ def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> No
 
 def test_a_disallowed_start_url_is_shown_with_its_line() -> None:
     """The line is that of the longest match, as in the crawl."""
-    robots, _ = looked(whole(ROBOTS), Site("http://docs.test/a/c"))
+    robots, _ = preview_site(whole(ROBOTS), Site("http://docs.test/a/c"))
     assert (robots.says, robots.line) == ("disallowed", "Disallow: /a/")
 
 
@@ -63,7 +63,7 @@ def test_a_disallowed_start_url_is_shown_with_its_line() -> None:
 )
 def test_a_failing_robots_txt_is_shown_with_its_consequences(answer: Said, says: str, words: str) -> None:
     """4xx allows everything; 5xx and timeouts make the host wait."""
-    robots, _ = looked(answer)
+    robots, _ = preview_site(answer)
     assert robots.says == says
     assert words in robots.words
 
@@ -71,18 +71,18 @@ def test_a_failing_robots_txt_is_shown_with_its_consequences(answer: Said, says:
 def test_redirects_are_followed_within_the_host_only() -> None:
     """One hop on the same host finds the file; another host is named, but not requested."""
     near = whole(b"", "Location: /other.txt", status="301 Moved")
-    robots, questions = looked({"/robots.txt": near, "/other.txt": whole(ROBOTS)})
+    robots, questions = preview_site({"/robots.txt": near, "/other.txt": whole(ROBOTS)})
     assert robots.line == "Allow: /a/b$"
     assert len(questions) == 2
     far = whole(b"", "Location: http://elsewhere.test/robots.txt", status="301 Moved")
-    robots, questions = looked(far)
+    robots, questions = preview_site(far)
     assert (robots.says, len(questions)) == ("unasked", 1)
     assert "http://elsewhere.test/robots.txt" in robots.words
 
 
 def test_a_ring_of_redirects_ends() -> None:
     """After a few hops it is left to the crawler."""
-    robots, questions = looked(whole(b"", "Location: /robots.txt", status="302 Found"))
+    robots, questions = preview_site(whole(b"", "Location: /robots.txt", status="302 Found"))
     assert robots.says == "unasked"
     assert 1 < len(questions) < 6
 

@@ -31,14 +31,14 @@ GOOD = Click(known_token=True, clicked_before=False, waited_s=3.0, is_bot=False,
 CENTS = st.decimals("0.00", "5.00", places=2)
 
 
-def shown(price: str = "0.40") -> AdImpression:
+def impression(price: str = "0.40") -> AdImpression:
     """Return an impression."""
     return AdImpression("t", 100.0, DAY, "spring", 1, "red shoes", 0, 1.0, 1.0, Decimal(price), "because")
 
 
 def offered(price: str = "0.40", rate: float = 0.05) -> ImpressionOffer:
     """Return a requested impression."""
-    return ImpressionOffer(shown(price), PayerBudget(Decimal("1.00")), 1.0, rate)
+    return ImpressionOffer(impression(price), PayerBudget(Decimal("1.00")), 1.0, rate)
 
 
 def line(budget: str, charged: str = "0.00", held: str = "0.00") -> BudgetLine:
@@ -71,7 +71,7 @@ def test_a_click_never_costs_more_than_is_left(
     """It never costs more than its price, either; if nothing is left, it is free, with the reason."""
     lines = [BudgetLine(budget, charged, ZERO), BudgetLine(more, other, ZERO)]
     clicking = ClickContext(110.0, "ab", is_bot=False, on_target=True, budget=PayerBudget(budget))
-    why_not, amount, _ = settle_click(shown(str(price)), clicking, (), lines, ClickRules())
+    why_not, amount, _ = settle_click(impression(str(price)), clicking, (), lines, ClickRules())
     assert 0 <= amount <= price
     if amount:
         assert all(one.charged + amount <= one.budget for one in lines)
@@ -131,9 +131,9 @@ def test_an_address_that_clicks_too_often_is_refunded() -> None:
     """A third click in a day shows that the first two were not a customer's; clicks of others stay charged."""
     clicking = ClickContext(110.0, "ab", is_bot=False, on_target=True, budget=PayerBudget(Decimal(1000)))
     before = [PastClick("x", "cd", Decimal(1)), PastClick("a", "ab", Decimal(1))]
-    assert settle_click(shown("1.00"), clicking, before, [line("1000.00")], ClickRules()) == (None, Decimal(1), ())
+    assert settle_click(impression("1.00"), clicking, before, [line("1000.00")], ClickRules()) == (None, Decimal(1), ())
     before += [PastClick("b", "ab", Decimal(1))]
-    found = settle_click(shown("1.00"), clicking, before, [line("1000.00")], ClickRules())
+    found = settle_click(impression("1.00"), clicking, before, [line("1000.00")], ClickRules())
     assert found == (ClickRejection.SAME_ADDRESS, ZERO, ("a", "b"))
 
 
@@ -150,7 +150,7 @@ def test_networks_take_a_click_or_a_fifth_of_a_budget_each(
         visitor = f"{network:0{NETWORK_DIGITS}}{address}"
         clicking = ClickContext(110.0, visitor, is_bot=False, on_target=True, budget=PayerBudget(budget))
         left = BudgetLine(budget, sum((one.charged for one in before.values()), ZERO), ZERO)
-        found = settle_click(shown(str(price)), clicking, list(before.values()), [left], ClickRules())
+        found = settle_click(impression(str(price)), clicking, list(before.values()), [left], ClickRules())
         before |= {token: before[token]._replace(charged=ZERO) for token in found.refunds}
         before[str(number)] = PastClick(str(number), visitor, found.amount)
         for each in range(3):

@@ -286,7 +286,7 @@ def test_long_addresses_and_headers_are_refused(ask: Ask) -> None:
     assert ask("/api/v1/sites", {f"X-{n}": "a" * 1000 for n in range(40)}).complaint == (431, "headers_too_large", None)
 
 
-def _sent(port: int, data: bytes) -> bytes:
+def _send(port: int, data: bytes) -> bytes:
     """Return a server's response to bytes, until it closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         try:
@@ -302,7 +302,7 @@ def _sent(port: int, data: bytes) -> bytes:
 def test_a_head_without_end_is_cut_off(server: tuple[Ask, int]) -> None:
     """Endless headers or request lines cost no more than a few kilobytes."""
     for endless in (b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 100_000, b"GET /" + b"a" * 500_000):
-        assert _sent(server[1], endless).startswith((b"HTTP/1.1 431", b"reset"))
+        assert _send(server[1], endless).startswith((b"HTTP/1.1 431", b"reset"))
     assert server[0]("/healthz").status == 200
 
 
@@ -311,16 +311,16 @@ def test_a_request_by_the_drop_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(serving, "REQUEST_TIMEOUT_S", 0.2)
     form = b"POST /signin HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nkey"
     with served(OPEN) as (ask, port):
-        assert _sent(port, b"") == b""
-        assert _sent(port, b"GET / HTTP/1.1\r\nHost: x\r\n") == b""
-        assert b" 200 " not in _sent(port, form)
+        assert _send(port, b"") == b""
+        assert _send(port, b"GET / HTTP/1.1\r\nHost: x\r\n") == b""
+        assert b" 200 " not in _send(port, form)
         assert ask("/healthz").status == 200
 
 
 @pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x02\x00\x01", b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"])
 def test_invalid_http_is_refused(server: tuple[Ask, int], garbage: bytes) -> None:
     """The server keeps running."""
-    assert _sent(server[1], garbage).startswith(b"HTTP/1.1 400")
+    assert _send(server[1], garbage).startswith(b"HTTP/1.1 400")
     assert server[0]("/healthz").status == 200
 
 

@@ -99,7 +99,7 @@ def call(name: str, **arguments: object) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
 
 
-def call_tool(ask: Ask, secret: str, name: str, **arguments: object) -> Any:
+def read_result(ask: Ask, secret: str, name: str, **arguments: object) -> Any:
     """Return a tool's structured result."""
     answer = posted(ask, call(name, **arguments), bearer(secret)).json["result"]
     assert not answer["isError"], answer
@@ -152,14 +152,14 @@ def test_two_clients_are_served_at_once(server: tuple[Ask, int]) -> None:
 
 def test_a_search_returns_results_notes_and_spelling(ask: Ask) -> None:
     """A result has dates and a reason; notes and a spelling suggestion are included; text is quoted as such."""
-    found = call_tool(ask, BOB, "search", query="consumer", n="3", page=1.0, after=None)
+    found = read_result(ask, BOB, "search", query="consumer", n="3", page=1.0, after=None)
     (first,) = found["results"]
     assert first["snippet"] == PAGES[0].snippet.text
     assert first["fetched_at"] == format_iso_time(NOW_S - 60)
     assert first["published_at"] == format_iso_time(NOW_S - 86_400)
     assert found["notes"] == ["a note"]
-    assert call_tool(ask, BOB, "search", query="lga")["did_you_mean"] == "lag"
-    assert call_tool(ask, BOB, "search", query="half")["results"][0]["title"] == "Half a pair ?"
+    assert read_result(ask, BOB, "search", query="lga")["did_you_mean"] == "lag"
+    assert read_result(ask, BOB, "search", query="half")["results"][0]["title"] == "Half a pair ?"
     text = posted(ask, call("search", query="consumer")).json["result"]["content"][0]["text"]
     assert UNTRUSTED_NOTE in text
     assert first["snippet"] in text
@@ -167,21 +167,21 @@ def test_a_search_returns_results_notes_and_spelling(ask: Ask) -> None:
 
 def test_passages_are_quoted_with_their_source(ask: Ask) -> None:
     """A passage has the URL of its section; its text is quoted as untrusted, and hidden sites stay hidden."""
-    found = call_tool(ask, BOB, "passages", query="lag", n=5, max_chars="300")["passages"]
+    found = read_result(ask, BOB, "passages", query="lag", n=5, max_chars="300")["passages"]
     assert [part["url"] for part in found] == [part.url for part in SECTIONS]
     assert found[0]["text"] == SECTIONS[0].snippet.text
     text = posted(ask, call("passages", query="lag")).json["result"]["content"][0]["text"]
     assert UNTRUSTED_NOTE in text
     assert SECTIONS[1].url in text
-    assert call_tool(ask, BOB, "passages", query="nothing of the kind")["passages"] == []
+    assert read_result(ask, BOB, "passages", query="nothing of the kind")["passages"] == []
 
 
 def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
     """The parts of a long page add up to its main text, without markup."""
-    piece = call_tool(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE)
+    piece = read_result(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE)
     pieces = [piece["text"]]
     while piece["next_offset"]:
-        piece = call_tool(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE, offset=piece["next_offset"])
+        piece = read_result(ask, BOB, "cached_page", id=1, max_chars=MAX_PIECE, offset=piece["next_offset"])
         pieces.append(piece["text"])
     assert max(map(len, pieces)) <= MAX_PIECE
     text = "".join(pieces)
@@ -189,16 +189,16 @@ def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
     assert text.count("Sentences of some length stand here.") == LONG.count("<p>")
     assert "<" not in text
     assert "Menu" not in text
-    assert call_tool(ask, BOB, "cached_page", id=1, offset=10**7)["text"] == ""
+    assert read_result(ask, BOB, "cached_page", id=1, offset=10**7)["text"] == ""
 
 
 def test_a_page_is_found_by_its_address(ask: Ask) -> None:
     """Any spelling of the URL works; an unknown one gets the same response as one without access."""
-    assert call_tool(ask, BOB, "cached_page", url="HTTPS://docs.example.org:443/a/../1#part")["id"] == 1
+    assert read_result(ask, BOB, "cached_page", url="HTTPS://docs.example.org:443/a/../1#part")["id"] == 1
     unknown = complaint(ask, BOB, "cached_page", url="https://docs.example.org/none")
     assert complaint(ask, BOB, "cached_page", url=PAGES[2].url) == unknown
     assert complaint(ask, BOB, "cached_page", id=3) == unknown
-    assert call_tool(ask, ANN, "cached_page", url=PAGES[2].url)["id"] == 3
+    assert read_result(ask, ANN, "cached_page", url=PAGES[2].url)["id"] == 3
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_faults_are_reported_without_details(ask: Ask, query: str, capfd: pytest
     logged = capfd.readouterr().err
     assert logged.startswith("vedette: ")
     assert logged.count("\n") == 1
-    assert call_tool(ask, BOB, "search", query="lag")["total"] == 1
+    assert read_result(ask, BOB, "search", query="lag")["total"] == 1
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer vk_wrong"}, {"Cookie": f"vedette_key={BOB}"}])
@@ -248,7 +248,7 @@ def test_a_key_is_always_needed(ask: Ask, headers: dict[str, str]) -> None:
 
 def test_a_revoked_key_ends_at_once(ask: Ask) -> None:
     """It is refused from the next call on."""
-    assert call_tool(ask, GONE, "search", query="lag")["total"] == 1
+    assert read_result(ask, GONE, "search", query="lag")["total"] == 1
     REVOKED.append("gone")
     assert posted(ask, call("search", query="lag"), bearer(GONE)).status == 401
 
@@ -260,12 +260,12 @@ def test_a_key_needs_the_scope_to_search(ask: Ask) -> None:
 
 def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
     """This is true for results, copies and lists, and for any query."""
-    assert {each["site"] for each in call_tool(ask, DOCS, "search", query="")["results"]} == {"docs.example.org"}
+    assert {each["site"] for each in read_result(ask, DOCS, "search", query="")["results"]} == {"docs.example.org"}
     assert "This key is limited to docs.example.org" in complaint(
         ask, DOCS, "search", query="lag", site="hr.example.org"
     )
-    assert [each["site"] for each in call_tool(ask, DOCS, "list_sites")["sites"]] == ["docs.example.org"]
-    assert call_tool(ask, DOCS, "cached_page", id=1)["id"] == 1
+    assert [each["site"] for each in read_result(ask, DOCS, "list_sites")["sites"]] == ["docs.example.org"]
+    assert read_result(ask, DOCS, "cached_page", id=1)["id"] == 1
 
 
 def test_private_sites_are_visible_to_their_readers_only(ask: Ask) -> None:
@@ -279,7 +279,7 @@ def test_private_sites_are_visible_to_their_readers_only(ask: Ask) -> None:
         answer = posted(ask, call(name, **arguments)).body
         assert b"wiki.example.org" not in answer
         assert b"Salaries" not in answer
-    assert "wiki.example.org" in [each["site"] for each in call_tool(ask, ANN, "list_sites")["sites"]]
+    assert "wiki.example.org" in [each["site"] for each in read_result(ask, ANN, "list_sites")["sites"]]
 
 
 def test_foreign_origins_are_refused(server: tuple[Ask, int]) -> None:
@@ -319,7 +319,7 @@ def test_invalid_messages_are_client_errors(ask: Ask, body: bytes, version: str)
 
 def test_calls_are_counted_by_tool_and_outcome(ask: Ask) -> None:
     """Invented names are not counted separately."""
-    call_tool(ask, BOB, "list_sites")
+    read_result(ask, BOB, "list_sites")
     complaint(ask, BOB, "made_up_name")
     shown = ask("/metrics").body.decode()
     assert 'vedette_mcp_calls_total{outcome="answered",tool="list_sites"}' in shown
@@ -330,7 +330,7 @@ def test_calls_are_counted_by_tool_and_outcome(ask: Ask) -> None:
 def test_the_server_ends_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     """No protocol state outlives a call, so shutdown has nothing to wait for."""
     with served(OPEN, keys, Library()) as (ask, _port):
-        assert call_tool(ask, BOB, "list_sites")["pages"]
+        assert read_result(ask, BOB, "list_sites")["pages"]
     assert capfd.readouterr() == ("", "")
 
 

@@ -26,7 +26,7 @@ IDS = st.binary(min_size=16, max_size=16).map(bytes.hex)
 TIMES = st.floats(0, 1e10)
 
 
-def shown(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
+def build_record(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
     """Return the record of a slate."""
     log = HeldLog()
     assert recording_to(log).record_slate(slate, visit, "page", 3.14159)
@@ -120,7 +120,7 @@ def test_a_slate_record_has_all_fields_for_learning() -> None:
         score=7.123456, propensity=0.25, features=(("title_is", 1.0), ("body_bm25", 0.123456)), note="pinned"
     )
     wish = SearchRequest("Consumer  LAG?", n=7, page=3, site="docs.example.org", after_s=86_400.0)
-    record = shown(Slate(wish, 128, (found, PAGES[1])))
+    record = build_record(Slate(wish, 128, (found, PAGES[1])))
     assert (record.query, record.words, record.total, record.page) == ("Consumer  LAG?", "consumer lag", 128, 3)
     assert (record.at_s, record.via, record.policy, record.took_ms) == (NOW_S, "page", POLICY, 3.142)
     assert record.filters == '{"site":"docs.example.org","after":86400.0}'

@@ -60,7 +60,7 @@ def client(push: SmallPush) -> TestClient:
     return TestClient(Starlette(routes=push_routes(push)))
 
 
-def shown(look: PushStatus, query: str = "") -> str:
+def get_page(look: PushStatus, query: str = "") -> str:
     """Return the console page as the operator sees it."""
     shell = ConsoleShell(SmallOperator(), Branding(), AccessControl(Serve(), tuple), lambda: NOW_S)
     app = Starlette(routes=[Route("/push", PushPage(shell, SmallPush(look=look)).show)])
@@ -142,8 +142,8 @@ def test_which_paths_are_for_push() -> None:
 
 def test_the_page_names_the_missing_setting() -> None:
     """Without a public address, it names the setting."""
-    assert "serve.public_url" in shown(PushStatus())
-    assert "is not set" not in shown(PushStatus("https://search.example.org"))
+    assert "serve.public_url" in get_page(PushStatus())
+    assert "is not set" not in get_page(PushStatus("https://search.example.org"))
 
 
 def test_the_page_shows_subscriptions_credit_and_lies() -> None:
@@ -156,7 +156,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
         (CreditRow("websub x", SignalTrust(6.0, 0.0), 6, NOW_S - 60),),
         (IgnoredSignals("websub x", "a wrong signature", 7, NOW_S - 5),),
     )
-    text = shown(look)
+    text = get_page(look)
     assert HOSTILE not in text
     for words in ("its updates", "denied", "80%", "a wrong signature"):
         assert words in text
@@ -165,7 +165,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
 @pytest.mark.parametrize(("table", "head"), [("feeds", "Feed"), ("credit", "Source"), ("ignored", "Source")])
 def test_each_table_is_a_file_too(table: str, head: str) -> None:
     """Each table can be downloaded as CSV."""
-    assert shown(PushStatus(), f"?csv={table}").startswith(head)
+    assert get_page(PushStatus(), f"?csv={table}").startswith(head)
 
 
 def test_json_of_any_shape_is_answered() -> None:

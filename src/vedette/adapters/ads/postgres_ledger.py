@@ -242,7 +242,7 @@ def _prepare(connection: "psycopg.Connection[Any]") -> None:
     (version,) = connection.execute("SELECT number FROM vedette_ads.version").fetchone() or (0,)
     if version != VERSION:
         raise ClusterError(
-            f"the ads in PostgreSQL have version {version}: use the same version of vedette on all nodes"
+            f"the ad tables in PostgreSQL have schema version {version}: use the same version of vedette on all nodes"
         )
     connection.execute("SET search_path TO vedette_ads")
     connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_TIMEOUT_MS}".encode())

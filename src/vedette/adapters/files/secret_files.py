@@ -32,7 +32,7 @@ def read_secrets(where: str) -> Secrets:
 def _read_environment(name: str) -> str:
     text = os.environ.get(name)
     if text is None:
-        raise ConfigError(f"secrets: there is no environment variable {name}; set it before you start vedette")
+        raise ConfigError(f"secrets: set the environment variable {name} before you start vedette")
     return text
 
 

@@ -30,14 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", metavar="DIR", default="vedette-observer", help="the observer's folder (default: vedette-observer)"
     )
     parser.add_argument(
-        "--spool", metavar="MB", type=_parse_megabytes, default=256, help="space for unreported pages (default: 256)"
+        "--spool",
+        metavar="MB",
+        type=_parse_megabytes,
+        default=256,
+        help="keep at most this many megabytes of unreported pages (default: 256)",
     )
     parser.add_argument(
         "--copies",
         metavar="MB",
         type=_parse_megabytes,
         default=256,
-        help="space for copies of pages, for sending only differences (default: 256)",
+        help="keep at most this many megabytes of page copies, so that only differences are sent (default: 256)",
     )
     parser.add_argument(
         "--watch",

@@ -36,7 +36,7 @@ def read_key(place: str) -> str:
 
     >>> read_key("env:NO_SUCH_VARIABLE")
     Traceback (most recent call last):
-    vedette.errors.ConfigError: serve.answer_key: there is no environment variable NO_SUCH_VARIABLE; set it
+    vedette.errors.ConfigError: serve.answer_key: set the environment variable NO_SUCH_VARIABLE
     """
     kind, _, rest = place.partition(":")
     if not place:
@@ -44,7 +44,7 @@ def read_key(place: str) -> str:
     try:
         key = os.environ[rest] if kind == "env" else Path(rest).read_text("utf-8")[:MAX_KEY_BYTES]
     except KeyError:
-        raise ConfigError(f"serve.answer_key: there is no environment variable {rest}; set it") from None
+        raise ConfigError(f"serve.answer_key: set the environment variable {rest}") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"serve.answer_key: cannot read {rest} ({error})") from None
     key = key.strip()

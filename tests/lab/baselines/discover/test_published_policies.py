@@ -26,7 +26,7 @@ HOUR_S = 3_600.0
 RNG = rng_for(1, "test")
 
 
-def brought(shown: dict[int, list[int]]) -> PollResults:
+def build_polls(shown: dict[int, list[int]]) -> PollResults:
     """Return polls of these sources that found these targets, all new."""
     start = np.concatenate([[0], np.cumsum([len(targets) for targets in shown.values()])]).astype(np.int64)
     target = np.array([target for targets in shown.values() for target in targets], np.int64)
@@ -52,7 +52,9 @@ def test_thompson_learns_each_hour_of_the_day_on_its_own() -> None:
     state = policy.start(None)
     for day in range(50):
         now_s = (24 * day + 9) * HOUR_S
-        state = policy.observe(state, book.record(brought({0: [], 1: [*range(10 * day, 10 * day + 10)]}), now_s), now_s)
+        state = policy.observe(
+            state, book.record(build_polls({0: [], 1: [*range(10 * day, 10 * day + 10)]}), now_s), now_s
+        )
     at_nine = [
         policy.choose(state, book.list_options(), 1, (24 * 60 + 9) * HOUR_S, rng_for(seed, "t")) for seed in range(40)
     ]
@@ -89,7 +91,7 @@ def test_pham_tries_every_share_once_before_it_compares() -> None:
     state = policy.start(None)
     for hour in range(len(SHARES)):
         assert state.plays.sum() == hour
-        state = policy.observe(state, book.record(brought({0: [hour]}), hour * HOUR_S), hour * HOUR_S)
+        state = policy.observe(state, book.record(build_polls({0: [hour]}), hour * HOUR_S), hour * HOUR_S)
     assert state.plays.tolist() == [1.0] * len(SHARES)
 
 
@@ -97,7 +99,7 @@ def test_pham_exploits_as_many_as_the_share_says_and_explores_the_stalest() -> N
     """With a share of .6, six of ten picks have the best predictions; the others have waited longest."""
     book, policy = book_of(20), Pham()
     for hour, place in enumerate(range(20)):
-        book.record(brought({place: []}), hour * HOUR_S)
+        book.record(build_polls({place: []}), hour * HOUR_S)
     weights = np.zeros_like(policy.start(None).weights)
     weights[2] = -1.0  # who waited least is predicted to bring most
     state = policy.start(None)._replace(weights=weights)
@@ -108,7 +110,7 @@ def test_pham_exploits_as_many_as_the_share_says_and_explores_the_stalest() -> N
 def test_pham_rewards_a_step_with_each_target_once() -> None:
     """Two sources that show the same three targets have found three, not six."""
     policy = Pham()
-    state = policy.observe(policy.start(None), book_of(2).record(brought({0: [1, 2, 3], 1: [1, 2, 3]}), 60.0), 60.0)
+    state = policy.observe(policy.start(None), book_of(2).record(build_polls({0: [1, 2, 3], 1: [1, 2, 3]}), 60.0), 60.0)
     assert state.reward.sum() == 3.0
 
 
@@ -141,7 +143,7 @@ def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
         taken.append(row)
         # An arm pays by the pages that are known to have come, so the others' pages come up as well.
         shown = {row: [5 * step + page for page in range((5, 3, 1)[row])], (row + 1) % 3: [5 * step, 5 * step + 4]}
-        state = policy.observe(state, book.record(brought(shown), step), step)
+        state = policy.observe(state, book.record(build_polls(shown), step), step)
     assert taken.count(0) > 100
 
 
@@ -153,7 +155,7 @@ def test_the_batch_bandit_is_not_caught_by_sources_that_bring_nothing() -> None:
     for step in range(30):
         rows = policy.choose(state, book.list_options(), 2, step, RNG).rows.tolist()
         taken.append(2 in rows)
-        told = book.record(brought({row: [step] if row == 2 else [] for row in rows}), step)
+        told = book.record(build_polls({row: [step] if row == 2 else [] for row in rows}), step)
         state = policy.observe(state, told, step)
     assert sum(taken) > 20
 
@@ -166,7 +168,9 @@ def after(policy: Any, *crawls: dict[int, list[int]]) -> list[int]:
     book = book_of(4)
     state = policy.start(None)
     for at, crawl in enumerate(crawls):
-        told = book.record(brought({place: [10 * at + page for page in pages] for place, pages in crawl.items()}), at)
+        told = book.record(
+            build_polls({place: [10 * at + page for page in pages] for place, pages in crawl.items()}), at
+        )
         state = policy.observe(state, told, at)
     return [*map(int, policy.choose(state, book.list_options(), 4, 9.0, RNG).rows)]
 
@@ -204,7 +208,7 @@ def test_cliq_win_without_a_limit_polls_what_od_win_polls(crawls: list[dict[int,
 def test_a_cluster_whose_best_page_is_gone_is_stood_for_by_the_next() -> None:
     """Source 0 is no longer to be chosen from; 1 leads to the same."""
     book, policy = book_of(4), Cliq1()
-    state = policy.observe(policy.start(None), book.record(brought(CRAWL), 0.0), 0.0)
+    state = policy.observe(policy.start(None), book.record(build_polls(CRAWL), 0.0), 0.0)
     options = rows_of(book.list_options(), [1, 2, 3])
     assert policy.choose(state, options, 4, 9.0, RNG).rows.tolist() == [0, 1]
 

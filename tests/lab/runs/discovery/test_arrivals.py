@@ -123,7 +123,7 @@ SETS = st.lists(st.integers(0, 255), max_size=9)
 
 @given(SETS)
 def test_greedy_covers_all_that_can_be_covered(sets: list[int]) -> None:
-    """The cover reaches what all sets together reach, every pick adds something, and the gains never rise."""
+    """The cover reaches what all sets together reach, every pick adds something, and gains never increase."""
     cover = compute_greedy_cover(sets)
     everything, covered = 0, 0
     for bits in sets:

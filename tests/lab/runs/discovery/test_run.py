@@ -35,7 +35,7 @@ def run(world: Frontpages, policy: DiscoveryPolicy | str, k: int, seed: int = 1)
     return run_discovery(world, create_chooser(policy, world, k, seed, span), k, span)
 
 
-def found(outcome: Outcome) -> int:
+def count_found(outcome: Outcome) -> int:
     """Return the number of targets found."""
     return int(np.count_nonzero(outcome.found_at >= 0))
 
@@ -144,7 +144,7 @@ def test_whoever_looks_at_everything_finds_everything(world: Frontpages) -> None
     """If every source is polled and no scrape fails, coverage is 1, immediately except for the bound."""
     for policy in (Random(), RoundRobin(), "bound-myopic"):
         assert run(world, policy, world.sources).found_at.tolist() == world.compute_visibility().first.tolist()
-    assert found(run(world, "bound-greedy", world.sources)) == world.targets
+    assert count_found(run(world, "bound-greedy", world.sources)) == world.targets
 
 
 @given(world=fronts(snapshots=1, sources=6), k=st.integers(1, 4))
@@ -155,7 +155,7 @@ def test_in_one_step_the_bounds_keep_what_greedy_promises(world: Frontpages, k: 
     """
     sets = [set(world.links(source, 0).tolist()) for source in range(world.sources)]
     best = max(len(set().union(*each)) for each in itertools.combinations(sets, k))
-    finds = {bound: found(run(world, bound, k)) for bound in ("bound-greedy", "bound-myopic")}
+    finds = {bound: count_found(run(world, bound, k)) for bound in ("bound-greedy", "bound-myopic")}
     assert finds["bound-greedy"] == finds["bound-myopic"] <= best
     assert finds["bound-greedy"] >= (best if k == 1 else (1 - 1 / math.e) * best)
 
@@ -169,7 +169,7 @@ def test_bounds_keep_to_the_budget(world: Frontpages, k: int) -> None:
     """
     patient = run(world, "bound-greedy", k)
     assert max(len(each) for each in patient.chosen) <= k
-    assert (int(patient.polls.sum()) <= found(patient), patient.failed) == (True, 0)
+    assert (int(patient.polls.sum()) <= count_found(patient), patient.failed) == (True, 0)
     assert {len(each) for each in run(world, "bound-myopic", k).chosen} == {k}
 
 
@@ -183,10 +183,10 @@ def test_the_greedy_bound_looks_ahead_and_the_hourly_one_does_not() -> None:
 
     Knowing the second hour, the bound takes source 1 first and finds all four.
     """
-    assert found(run(patient_world(), "bound-myopic", 1)) == 3
+    assert count_found(run(patient_world(), "bound-myopic", 1)) == 3
     patient = run(patient_world(), "bound-greedy", 1)
     assert [each.tolist() for each in patient.chosen] == [[1], [0]]
-    assert found(patient) == 4
+    assert count_found(patient) == 4
 
 
 def test_an_unknown_bound_is_refused() -> None:

@@ -65,7 +65,7 @@ def test_promotion_finds_pages_sooner_and_brings_more_by_the_model_too() -> None
 
 
 def test_surfers_and_searchers_are_all_visits() -> None:
-    """Of a community of surfers only, the model hands out exactly the visits there are (the v that print lacks)."""
+    """With only surfers, the model distributes exactly the existing visits (the published v is missing)."""
     model = solve_community(Community(pages=500, users=200, visits_per_day=200, surf_share=1.0))
     assert model.visit_share == pytest.approx(1.0, abs=0.01)
 

@@ -30,7 +30,7 @@ def a_web(seed: int, pages: int, versions: int) -> History:
     return small_history(lives)
 
 
-def asked(history: History, *, ties: bool) -> Workload:
+def build_scores(history: History, *, ties: bool) -> Workload:
     """Return scores that are all equal, or those of texts."""
     corpus = load_corpus(history)
     scoring = BooleanScoring() if ties else build_tfidf(corpus, np.arange(len(history.version_page)))
@@ -45,7 +45,7 @@ def asked(history: History, *, ties: bool) -> Workload:
 def test_each_fetch_of_each_batch_brings_what_the_closed_form_says(seed: int, pages: int, batches: list[int]) -> None:
     """For any order of fetches, with deaths and ties, the gain is that of ``delta_q_a`` with all earlier copies."""
     history, rng = a_web(seed, pages, 3), rng_for(seed, "tests/gains/fetches")
-    workload = asked(history, ties=bool(rng.integers(2)))
+    workload = build_scores(history, ties=bool(rng.integers(2)))
     copies = rng.integers(-1, 3, pages)
     copies = np.where(copies < 0, -1, copies + 3 * np.arange(pages))
     gains = GainTracker(history, workload)
@@ -74,7 +74,7 @@ def viewed(workload: Workload, copies: np.ndarray) -> np.ndarray:
 def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
     """Without adding first copies, the gains are the same: each fetch includes the previous version."""
     history = a_web(5, 4, 2)
-    workload = asked(history, ties=False)
+    workload = build_scores(history, ties=False)
     first = np.arange(4) * 2
     told, untold = GainTracker(history, workload), GainTracker(history, workload)
     told.add_copies(np.arange(4), first)
@@ -88,7 +88,7 @@ def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
 def test_what_says_the_same_brings_nothing() -> None:
     """A new version with the words of the old one has the same scores and a gain of exactly zero."""
     history = small_history([Life([(0, "word0 tide"), (1, "tide word0")]), Life([(0, "word0")])])
-    gains = GainTracker(history, asked(history, ties=False))
+    gains = GainTracker(history, build_scores(history, ties=False))
     gains.add_copies(np.arange(2), np.array([0, 2]))
     assert gains.replace_copies(np.array([0]), np.array([0]), np.array([1])).tolist() == [0.0]
 

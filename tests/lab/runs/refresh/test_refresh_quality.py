@@ -73,7 +73,7 @@ def test_three_pages_and_two_queries_by_hand() -> None:
 
 
 @cache
-def told(seed: int, pages: int, days: int = 4) -> History:
+def generate_pages(seed: int, pages: int, days: int = 4) -> History:
     """Return pages that appear, change and disappear within some days; those with small numbers change most."""
     rng = rng_for(seed, "test/refresh-quality")
     lives = []
@@ -92,7 +92,7 @@ def asked_of(history: History) -> Workload:
     return build_workload(corpus, QUERIES, build_tfidf(corpus, history.first_version))
 
 
-TOLD = st.builds(told, st.integers(0, 30), st.sampled_from((1, 5, 20)))
+TOLD = st.builds(generate_pages, st.integers(0, 30), st.sampled_from((1, 5, 20)))
 
 
 def copies_at(history: History, log: list[tuple[float, list[int]]], now_s: float) -> Ints:
@@ -154,7 +154,7 @@ def test_the_bound_keeps_to_its_budget_and_fetches_changes_only(history: History
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_bound_is_better_than_lots(seed: int) -> None:
     """With six fetches a day for sixty pages, it is far better than random fetches."""
-    history = told(seed, 60, days=10)
+    history = generate_pages(seed, 60, days=10)
     game, asking = RefreshGame(0.0, history.end_s, 6.0, seed=seed), QuerySet(asked_of(history), FROM_PAGES)
     quality = {name: build_rows(history, name, game, asking)[0]["quality"] for name in ("bound-delta-q", "random")}
     assert 1 >= quality["bound-delta-q"] > quality["random"]
@@ -162,7 +162,7 @@ def test_the_bound_is_better_than_lots(seed: int) -> None:
 
 def test_the_bound_sees_the_present_and_no_more() -> None:
     """Given the queries and word frequencies, another future changes no earlier choice."""
-    history = told(1, 40, days=6)
+    history = generate_pages(1, 40, days=6)
     rarity = build_tfidf(load_corpus(history), history.first_version)
 
     def played(world: History) -> list[LoggedDecision]:
@@ -197,7 +197,7 @@ def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatc
     Without a file, queries are taken from the pages.
     """
     monkeypatch.delenv("VEDETTE_DATA", raising=False)
-    history = told(2, 20)
+    history = generate_pages(2, 20)
     game = RefreshGame(0.0, history.end_s, 5.0)
     rows = [build_rows(history, "uniform", game, load_query_set(history, 0.0, history.end_s, 1))[0] for _ in (1, 2)]
     estimated = {"quality_said", "quality_error"}

@@ -16,20 +16,20 @@ from vedette.lab.worlds.frontpages import Frontpages, import_frontpages, load_fr
 from vedette.lab.worlds.frontpages.recording import LINK_HASH_DTYPE, ImportSummary, hash_links
 
 
-def told(world: Frontpages, source: int, snapshot: int) -> list[int]:
+def list_links(world: Frontpages, source: int, snapshot: int) -> list[int]:
     """Return the links that a poll finds, sorted."""
     return sorted(world.links(source, snapshot).tolist())
 
 
 def everything(world: Frontpages, end: int) -> list[list[int]]:
     """Return the links that all polls before a snapshot would find."""
-    return [told(world, source, at) for at in range(end) for source in range(world.sources)]
+    return [list_links(world, source, at) for at in range(end) for source in range(world.sources)]
 
 
 def test_a_link_is_shown_from_its_start_until_before_its_stop() -> None:
     """A row from 1 to 3 is visible at 1 and 2, but not at 0 or 3."""
     world = front([(0, 0, 1, 3)], snapshots=5, hosts=[0])
-    assert [told(world, 0, at) for at in range(5)] == [[], [0], [0], [], []]
+    assert [list_links(world, 0, at) for at in range(5)] == [[], [0], [0], [], []]
 
 
 def test_a_failed_scrape_brings_nothing_and_is_known_as_failed() -> None:
@@ -87,7 +87,7 @@ def test_a_host_can_be_looked_at_alone() -> None:
     alone = world.host_view("host0")
     assert (alone.sources, alone.targets, alone.host_names) == (2, 2, ("host0",))
     assert alone.source_names == ("host0/0", "host0/2")
-    assert [told(alone, 1, at) for at in range(2)] == [[], [1]]
+    assert [list_links(alone, 1, at) for at in range(2)] == [[], [1]]
 
 
 @given(world=fronts())
@@ -149,7 +149,7 @@ def test_a_right_file_is_taken(tmp_path: Path) -> None:
     """The file from which the wrong ones are made is valid."""
     np.savez(tmp_path / "front.npz", **good())
     world = load_frontpages(tmp_path / "front.npz", "frontpages:front.npz")
-    assert [told(world, 0, at) for at in range(3)] == [[0], [0, 1], []]
+    assert [list_links(world, 0, at) for at in range(3)] == [[0], [0, 1], []]
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 torn"])
@@ -175,9 +175,9 @@ def test_an_altered_world_has_another_future() -> None:
     """A source that shows everything is a different one afterwards, and half of the later targets are not shown."""
     rows = [(0, target, 0, 10) for target in range(5)] + [(0, target, 6, 10) for target in range(5, 45)]
     other = alter_frontpages(front(rows, snapshots=10, hosts=[0, 0, 0]), 5, seed=1)
-    assert told(other, 0, 5) == []
-    assert max(len(told(other, source, 5)) for source in (1, 2)) == 5
-    assert 5 + 5 <= max(len(told(other, source, 6)) for source in (1, 2)) <= 5 + 35
+    assert list_links(other, 0, 5) == []
+    assert max(len(list_links(other, source, 5)) for source in (1, 2)) == 5
+    assert 5 + 5 <= max(len(list_links(other, source, 6)) for source in (1, 2)) <= 5 + 35
 
 
 def commit(repository: Any, at_s: int, files: dict[str, Any]) -> None:
@@ -236,8 +236,8 @@ def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
     )
     assert world.ok.tolist() == [[True, True], [True, False], [False, False], [True, True]]
     x, y, q, z = 0, 1, 2, 3
-    assert [told(world, 0, at) for at in range(4)] == [[x, y], [y, z], [], [z]]
-    assert [told(world, 1, at) for at in range(4)] == [[q], [], [], [x, q]]
+    assert [list_links(world, 0, at) for at in range(4)] == [[x, y], [y, z], [], [z]]
+    assert [list_links(world, 1, at) for at in range(4)] == [[q], [], [], [x, q]]
 
 
 def test_a_clock_that_runs_ahead_once_moves_its_own_snapshot_only(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The console's Alerts page: alerts are added, removed and tested with forms; messages and errors are shown."""
+"""The console's Watches page: watches are added, removed and tested with forms; messages and errors are shown."""
 
 from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import NOW_S, SmallSearch

@@ -27,7 +27,7 @@ HELD = DeferredLine("https://docs.example.org/tags/a", 270.0, 410.0)
 TOLD = BudgetReport(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,), (FIRST, REFRESH), 7, (HELD,))
 
 
-def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
+def get_page(told: BudgetReport, **series: float) -> tuple[Console, str]:
     """Return the page with plain spaces."""
     console = signed_in()
     console.watch.budget_now = told
@@ -39,7 +39,7 @@ def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
 
 def test_the_page_shows_spending_price_and_gain() -> None:
     """Shows gain per fetch by purpose and site; if nothing was measured, it says so instead of zero."""
-    _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
+    _, page = get_page(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
     assert "<strong>95%</strong> of the fetch budget was spent in the last day" in page
     headings = ("How the fetch budget was spent", "Budget by site", "Not worth the price</h2>")
     assert [page.index(each) for each in headings] == sorted(map(page.index, headings))
@@ -54,7 +54,7 @@ def test_the_page_shows_spending_price_and_gain() -> None:
 
 def test_without_a_budget_the_page_explains_how_to_set_one() -> None:
     """Without a site it links to the form; with one it shows the fetches, but no price."""
-    console, page = shown(TOLD._replace(per_s=None, price=None, held_urls=0, held=()))
+    console, page = get_page(TOLD._replace(per_s=None, price=None, held_urls=0, held=()))
     assert "No fetch budget is set" in page
     assert 'href="/console/refresh#settings"' in page
     assert "first fetches" in page
@@ -67,7 +67,7 @@ def test_without_a_budget_the_page_explains_how_to_set_one() -> None:
 
 def test_every_table_is_a_file() -> None:
     """Each CSV link leads to a file with header and rows, without formulas."""
-    console, page = shown(TOLD._replace(held=(HELD._replace(url="=1+1"),)))
+    console, page = get_page(TOLD._replace(held=(HELD._replace(url="=1+1"),)))
     files = [unescape(address) for address in re.findall(rf'class="csv" href="({HERE}[^"]*)"', page)]
     assert len(files) == 3
     for address in files:
@@ -96,7 +96,7 @@ tolds = st.builds(
 @given(tolds)
 def test_the_page_renders_for_any_spending(told: BudgetReport) -> None:
     """This is true for any amounts and names; names are escaped."""
-    _, page = shown(told)
+    _, page = get_page(told)
     assert "<b>" not in page
 
 

@@ -180,11 +180,11 @@ def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
     blamed = 0
     for _ in range(200):
         chance = rng.random(40)
-        blamed += "accurate:" not in describe_calibration(bin_predictions(chance, rng.random(40) < chance))
+        blamed += "accurate:" not in describe_calibration(build_report(chance, rng.random(40) < chance))
     assert blamed < 20
 
 
-def bin_predictions(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[CalibrationBin]:
+def build_report(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[CalibrationBin]:
     """Return the coordinator's report about these refreshes."""
     forecast = Forecast().observe(chance, np.asarray(changed), 0.0)
     return list(map(CalibrationBin, forecast.count, forecast.expected, forecast.found))

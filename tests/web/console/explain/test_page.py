@@ -10,7 +10,7 @@ from tests.web.small_search import NOW_S
 from vedette.web.commands.commands import AddRules, FetchNow, RemoveRules, Rule
 
 
-def get_explain_page(console: Console, url: str = "https://docs.example.org/a") -> str:
+def page_text(console: Console, url: str = "https://docs.example.org/a") -> str:
     """Return the text of the page about a URL."""
     return str(console.client.get("/console/explain", params={"url": url}).text)
 
@@ -38,7 +38,7 @@ def get_explain_page(console: Console, url: str = "https://docs.example.org/a") 
 )
 def test_explaining_begins_with_one_sentence(changed: dict[str, Any], words: str) -> None:
     """It says whether the URL is fetched, when, and why not."""
-    assert words in get_explain_page(signed_in(Desk(DOCS, **changed)))
+    assert words in page_text(signed_in(Desk(DOCS, **changed)))
 
 
 def test_the_page_reloads_until_a_requested_fetch_is_done() -> None:
