@@ -80,6 +80,7 @@ def test_machines_networks_and_postgres_are_lost(tmp_path: Path) -> None:
             port = lines[name].port if name in lines else postgres.port
             four.join(name, "--shards", MOST, dsn=four.dsn.replace(str(postgres.port), str(port)))
         wanted = ring_town(HOSTS).urls()
+        moves: list[Move] = []
 
         def reach(eighth: int) -> None:
             patiently(lambda: four.count_pages() > len(wanted) * eighth / 8, LONG_S)
