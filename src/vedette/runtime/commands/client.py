@@ -40,6 +40,8 @@ def call_starting_coordinator(folder: Path, request: Request) -> dict[str, Any] 
     """Like ``call_coordinator``, but wait for a coordinator that is starting: it holds the folder before it answers."""
     give_up_s = time.monotonic() + START_TIMEOUT_S
     while (reply := call_coordinator(folder, request)) is None and time.monotonic() < give_up_s:
+        if not folder.exists():  # a lock would create it
+            return None
         try:
             lock_folder(folder).close()
         except StoreBusy:
