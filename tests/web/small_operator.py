@@ -46,6 +46,7 @@ from vedette.web.console.ports.sites import (
     UnlistedHost,
 )
 from vedette.web.console.routes import ConsoleServices
+from vedette.web.observers.ports import ObserverService
 from vedette.web.rendering import Branding
 
 TOKEN = "vo_the-right-one"  # noqa: S105 - no one else's
@@ -263,11 +264,15 @@ class Console:
         reports: ReportStore = NO_REPORTS,
         cluster: ClusterService | None = None,
         get_gap: Callable[[], str] = str,
+        observers: ObserverService | None = None,
     ) -> None:
         self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
         self.wall_s, self.clock_s = WALL_S, 0.0
         parts = ConsoleServices(
-            self.operator, self.watch, self.desk, lambda: self.wall_s, reports, cluster=cluster, get_gap=get_gap
+            *(self.operator, self.watch, self.desk, lambda: self.wall_s, reports),
+            cluster=cluster,
+            get_gap=get_gap,
+            observers=observers,
         )
         self.app = create_app(
             SmallSearch(),
@@ -303,8 +308,9 @@ def signed_in(
     reports: ReportStore = NO_REPORTS,
     cluster: ClusterService | None = None,
     get_gap: Callable[[], str] = str,
+    observers: ObserverService | None = None,
 ) -> Console:
     """Return a console with a signed-in operator."""
-    console = Console(desk=desk, reports=reports, cluster=cluster, get_gap=get_gap)
+    console = Console(desk=desk, reports=reports, cluster=cluster, get_gap=get_gap, observers=observers)
     assert console.sign_in().status_code == 303
     return console

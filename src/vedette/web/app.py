@@ -83,7 +83,7 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each service
             ),
             *budget_routes(console.monitoring if console else None),
             *(push_routes(console.push) if console and console.push else ()),
-            *(observer_routes(console.observers) if console and console.observers else ()),
+            *observer_routes(console.observers if console else None),
             _openapi_route(description),
             api_docs_route(description, look),
             _health_route(search),

@@ -76,7 +76,7 @@ def test_a_slow_host_is_tried_and_kept_if_it_is_faster(desk: Desk) -> None:
     observe_host(desk, "far.test", 0.05)
     (kept,) = judge(desk, now_s + 600.0)
     assert kept["observer"] == NAME
-    assert "from home (eq. 41, 42)" in kept["why"]
+    assert "from home when judged (eq. 41, 42)" in kept["why"]
     assert judge(desk, now_s + 10 * MIN_STAY_S) == []
 
 

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
@@ -11,6 +13,7 @@ from vedette.adapters.observers.wire import derive_key
 from vedette.cli.data_folder import crawled_folder, execute, execute_and_print, format_command
 from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import format_count
+from vedette.cli.output import format_count, sanitize
 from vedette.discover.urls.scope import read_site
 from vedette.model import origin_of
 from vedette.runtime.observers.keys import ObserverKey, check_name, format_key
@@ -27,6 +30,7 @@ report changes. A running "vedette up" applies these commands immediately.
   vedette observers assign tokyo www.example.jp docs.example.jp
 """
 HOME_WORD = "home"
+WIDTH = 72
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,16 +95,22 @@ def _assign(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     service = FolderObserverService(crawled_folder(options))
-    observers, hosts = service.list_observers(), service.list_hosts()
+    observers, hosts, kept = service.list_observers(), service.list_hosts(), service.list_kept()
     if options.json:
-        found = {"observers": [one._asdict() for one in observers], "hosts": [one._asdict() for one in hosts]}
+        told = {
+            "observers": [one._asdict() for one in observers],
+            "hosts": [one._asdict() for one in hosts],
+            "kept": kept,
+        }
         print(json.dumps(found))
         return 0
     for one in observers:
         print(f"{one.name}   {_describe(one)}")
         for host in hosts:
             if host.observer == one.name:
-                print(f"    {host.host}   {_describe_host(host)}")
+                print(f"    {host.host}", *(f"        {line}" for line in _describe_host(host)), sep="\n")
+    if kept:
+        print(f"{HOME_WORD}   keeps {', '.join(kept)} (by hand)")
     if not observers:
         print(f"No observers yet. To add one: {format_command('observers add NAME', options)}")
     return 0
@@ -115,11 +125,11 @@ def _describe(one: ObserverView) -> str:
     return f"last report {format_iso_time(one.heard_s)[:16]}{speed}, {format_count(one.held, 'errand')}"
 
 
-def _describe_host(host: ObservedHostView) -> str:
-    going = "" if host.next is None else f", moves to {host.next or HOME_WORD} once released"
-    looks = f", {host.looks} observations" if host.looks else ""
-    share = f", {host.change_share:.0%} changed" if host.change_share is not None else ""
-    costs = ""
+def _describe_host(host: ObservedHostView) -> Iterator[str]:
+    """Describe in one line each why an observer has a host, what it saw, and what that takes."""
+    going = "" if host.next is None else f"; goes to {host.next or HOME_WORD} once it lets go"
+    yield from wrap(f"{sanitize(host.why)}{going}", WIDTH)
+    if host.looks:
+        yield f"{format_count(host.looks, 'observation')}, {host.change_share or 0.0:.0%} changed"
     if host.remote_s is not None and host.direct_s is not None:
-        costs = f", {host.remote_s:.2f} s each instead of {host.direct_s:.2f} s"
-    return f"{host.why}{looks}{share}{costs}{going}"
+        yield f"{host.remote_s:.3f} s each, {host.direct_s:.3f} s from home"

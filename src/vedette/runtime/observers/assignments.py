@@ -100,7 +100,7 @@ def _list_heard(desk: ErrandDesk, now_s: float) -> list[str]:
 
 
 def _describe(observer: str, costs: Mapping[str, float]) -> str:
-    return f"{costs[observer]:.3f} s by {observer}, {costs[HOME]:.3f} s from home (eq. 41, 42)"
+    return f"{costs[observer]:.3f} s by {observer}, {costs[HOME]:.3f} s from home when judged (eq. 41, 42)"
 
 
 def _move(hosts: Sequence[str], observer: str, why: str) -> Request:

@@ -48,6 +48,7 @@ MAX_SLEEP_S = 0.1
 # With observations to report, an exchange follows after a moment, otherwise after a while.
 REPORT_WALL_S, POLL_WALL_S = 0.5, 2.0
 RETRY_WALL_S, MAX_RETRY_WALL_S = 2.0, 60.0
+REFUSED = frozenset({400, 403, 404, 409, 413, 501})
 MAX_HELD = 2_000
 WATCH_WALL_S = 5.0
 MAX_CHANGED = 1_000
@@ -263,8 +264,9 @@ class ObserverProcess:
         key = self._options.key
         is_good = reply.status == 200 and is_signed(key.secret, "orders", key.name, reply.body, reply.signature)
         if not is_good:
+            what = "refuses reports" if reply.status in REFUSED else "does not answer"
             words = reply.words if reply.status != 200 else "its response is not signed with this observer's key"
-            self._on_silence(words or f"status {reply.status}")
+            self._on_silence(words or f"status {reply.status}", what)
             return
         orders = decode(Orders, reply.body)
         if orders.sequence != report.sequence:
@@ -279,10 +281,10 @@ class ObserverProcess:
         pause_s = REPORT_WALL_S if self._numbers or orders.errands else POLL_WALL_S
         self._next_wall_s = self._clock.wall_now() + pause_s
 
-    def _on_silence(self, why: str) -> None:
+    def _on_silence(self, why: str, what: str = "does not answer") -> None:
         """Try again later; in the meantime, the observer continues."""
         if why != self._trouble:
-            print_error(f"home is not responding ({why}); continuing without it")
+            print_error(f"home {what} ({why.rstrip('.')}); going on without it")
         self._trouble = why
         self._next_wall_s = self._clock.wall_now() + self._retry_s
         self._retry_s = min(2 * self._retry_s, MAX_RETRY_WALL_S)

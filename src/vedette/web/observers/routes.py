@@ -20,6 +20,7 @@ from vedette.web.observers.ports import ObserverService
 __all__ = ["MAX_REPORT_BYTES", "is_observer_path", "observer_routes"]
 
 _MAX_NAME = 64
+_NO_OBSERVERS = "Observers can only report to a single-machine vedette up, not to a cluster or a server of its own\n"
 
 
 def is_observer_path(path: str) -> bool:
@@ -27,10 +28,12 @@ def is_observer_path(path: str) -> bool:
     return path == EXCHANGE_PATH
 
 
-def observer_routes(observers: ObserverService) -> list[Route]:
-    """Return the route of the observers' endpoint."""
+def observer_routes(observers: ObserverService | None) -> list[Route]:
+    """Return the route of the endpoint of observers; without a service for them, it says so."""
 
     async def exchange(request: Request) -> Response:
+        if observers is None:
+            return PlainTextResponse(_NO_OBSERVERS, 501)
         name, signature = request.headers.get(NAME_HEADER, "")[:_MAX_NAME], request.headers.get(SIGNATURE_HEADER, "")
         reply = await run_in_threadpool(observers.exchange, name, signature, await request.body())
         headers = {"cache-control": "no-store"}

@@ -9,6 +9,8 @@ from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.observers.ports import ObservedHostView, ObserverService
 
+_MAX_KEPT = 10
+
 _HOST_TABLE: Table[ObservedHostView] = Table(
     (
         Column("host", "Host", lambda row: row.host),
@@ -45,4 +47,5 @@ class ObserversPage:
             observers=found,
             active=[one for one in found if one.revoked_s is None],
             hosts=_HOST_TABLE.paginate(request, hosts),
+            kept=self.observers.list_kept()[:_MAX_KEPT],
         )
