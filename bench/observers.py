@@ -5,9 +5,8 @@ latency of the link, one way, and limits the rate. First both ways fetch all pag
 changes by a sentence, and all are fetched again, one after the other: from home, and through the observer. The proxies
 count the bytes. The site sends no validators, so each fetch is a download.
 
-Seconds of the observer are those at the site plus those of its exchanges with home; they overlap, so that it is faster
-in truth. A report has many observations: eq. 42 is given with one message for each change, as printed, and with the
-messages that there were.
+Seconds of the observer are those at the site plus those of its exchanges with home, which overlap. Eq. 42 is given as
+printed, with one message for each change, and with the exchanges that there were, a request and a response each (t2').
 
     python bench/observers.py [PAGES]
 """
@@ -45,6 +44,7 @@ from vedette.fetch.observers.costs import (
     Task,
     compute_direct_s,
     compute_remote_s,
+    compute_reported_s,
     find_break_even_latency_s,
 )
 from vedette.model import FetchRequest, FetchResponse, Headers
@@ -53,6 +53,8 @@ from vedette.runtime.observers.keys import ObserverKey, format_key
 
 LATENCY_S, RATE, CHANGE_SHARE = 0.1, 1e6, 0.05
 ERRAND_BYTES = 400.0
+# What an observation sends besides the change: heads of request and response, numbers and names.
+REPORT_BYTES = 300.0
 HOST = "far.test"
 
 
@@ -284,9 +286,10 @@ def compare(pages: int, latency_s: float, observer_latency_s: float) -> dict[str
     far_link = Link(latency_s, 1 / RATE)
     changed_bytes = sum(len(bodies[urls[number]]) for number in changed)
     task = Task(size, home.changes / pages, home.sent / changed_bytes, ERRAND_BYTES / size)
-    exchange_s = (exchanges.seconds - exchanged.seconds) if exchanges.count > exchanged.count else 0.0
+    exchange_s, count = exchanges.seconds - exchanged.seconds, exchanges.count - exchanged.count
     printed_s = compute_remote_s(pages, far_link, near_link, task._replace(agent_share=pages * ERRAND_BYTES / size))
-    with_reports_s = printed_s - pages * task.change_share * latency_s + 2 * home.messages * latency_s
+    reported = task._replace(agent_share=(ERRAND_BYTES + REPORT_BYTES) / size)
+    reported_s = compute_reported_s(pages, count, far_link, near_link, reported)
     return {
         "latency_ms": 1000 * latency_s,
         "size_kb": size / 1000,
@@ -295,8 +298,9 @@ def compare(pages: int, latency_s: float, observer_latency_s: float) -> dict[str
         "eq_41_s": compute_direct_s(1, far_link, size),
         "remote_s": (home.took_s + exchange_s) / pages,
         "eq_42_s": printed_s / pages,
-        "eq_42_reports_s": with_reports_s / pages,
+        "eq_42_reports_s": reported_s / pages,
         "remote_wall_s": wall_s / pages,
+        "exchanges": count,
         "direct_bytes": (after[0] - before[0]) / pages,
         "remote_bytes": (after[2] - before[2]) / pages,
         "delta_bytes": home.sent / max(home.changes, 1),

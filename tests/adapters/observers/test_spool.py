@@ -56,3 +56,17 @@ def test_a_report_has_at_least_one_observation(tmp_path: Path) -> None:
         spool.save_observation(outcome(number, size=5_000), None, 1.0, 0)
     assert [one.number for one in spool.load_observations(10, 1_000)] == [1]
     spool.close()
+
+
+def test_a_plan_survives_without_what_was_begun_or_recalled(tmp_path: Path) -> None:
+    """Times are those of the plan, as seen later; a new plan replaces all of it."""
+    spool = Spool(tmp_path)
+    spool.save_plans([errand(number)._replace(after_s=60.0) for number in (1, 2)], 1_000.0)
+    spool.save_plans([errand(number)._replace(after_s=60.0) for number in (2, 3, 4)], 1_000.0)
+    spool.add_errands([(errand(3), 50.0)])
+    again = Spool(tmp_path)
+    assert again.load_plans(1_010.0) == [errand(number)._replace(after_s=50.0, valid_s=90.0) for number in (2, 4)]
+    again.delete_plans([errand(2).host])
+    assert again.load_plans(1_010.0) == []
+    spool.close()
+    again.close()

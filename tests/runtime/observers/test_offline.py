@@ -164,6 +164,21 @@ def test_it_follows_its_plan_for_hours_and_reports_later(home: Home, site: WireS
     assert sorted(requested(site)) == [1, 2, 3]
 
 
+def test_a_restarted_observer_goes_on_with_its_plan(home: Home, site: WireServer, tmp_path: Path) -> None:
+    """What it has fetched by then is not requested again."""
+    home.plans = tuple(build_errand(number, site.port, after_s) for number, after_s in ((1, 1.0), (2, 8 * HOUR_S)))
+    with observer(home, tmp_path) as process:
+        step_until(process, lambda: bool(home.reports) and process._observer is not None)
+        home.is_away = True
+        step_until(process, lambda: requested(site) == [1])
+        step_until(process, lambda: not process._errands)
+    with observer(home, tmp_path) as process:
+        step_until(process, lambda: len(requested(site)) == 2)
+        home.is_away = False
+        step_until(process, lambda: len(home.seen) == 2)
+    assert requested(site) == [1, 2]
+
+
 def test_nothing_is_requested_after_the_lease(home: Home, site: WireServer, tmp_path: Path) -> None:
     """Another may have the hosts by then, also if the observer was restarted in between."""
     home.lease_s = 0.0

@@ -35,6 +35,15 @@ CREATE TABLE copy (
 CREATE INDEX copy_used ON copy (used_s);
 CREATE TABLE value (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 """,
+    """
+CREATE TABLE plan (
+  number INTEGER PRIMARY KEY,
+  host TEXT NOT NULL,
+  errand BLOB NOT NULL,
+  due_s REAL NOT NULL,
+  until_s REAL NOT NULL
+) STRICT;
+""",
 )
 SPOOL_FILE = SqliteFile(
     SPOOL_NAME, _STEPS, "delete it: what was not reported is fetched again", ("synchronous = NORMAL",)
@@ -68,6 +77,27 @@ class Spool(SqliteStore):
         rows = [(one.number, encode(one), until_s) for one, until_s in errands]
         with self._transaction() as db:
             db.executemany("INSERT OR IGNORE INTO errand VALUES (?, ?, ?, 0)", rows)
+            db.executemany("DELETE FROM plan WHERE number = ?", [(one.number,) for one, _ in errands])
+
+    def save_plans(self, plans: Sequence[Errand], now_s: float) -> None:
+        """Save the plan for times without home, instead of the last one."""
+        rows = [(one.number, one.host, encode(one), now_s + one.after_s, now_s + one.valid_s) for one in plans]
+        with self._transaction() as db:
+            db.execute("DELETE FROM plan")
+            db.executemany("INSERT INTO plan VALUES (?, ?, ?, ?, ?)", rows)
+
+    def load_plans(self, now_s: float) -> list[Errand]:
+        """Load the plan for times without home, as of now."""
+        rows = self._query("SELECT errand, due_s, until_s FROM plan ORDER BY due_s")
+        return [
+            decode(Errand, data)._replace(after_s=due_s - now_s, valid_s=until_s - now_s)
+            for data, due_s, until_s in rows
+        ]
+
+    def delete_plans(self, hosts: Sequence[str]) -> None:
+        """Delete what is planned for some hosts."""
+        with self._transaction() as db:
+            db.executemany("DELETE FROM plan WHERE host = ?", [(host,) for host in hosts])
 
     def mark_sent(self, number: int) -> None:
         """Mark an errand before its request is sent."""

@@ -11,6 +11,15 @@ way, seconds) and takes ``N_ij`` seconds per byte. For k observations of a page 
 (43) assumes zero latency, so decisions use (41) and (42). Our observers stay where they are: what the paper's agent
 carries is sent once with each errand, so beta counts the bytes of an errand, and C_startup is 0.
 
+Printed, (42) has a message of half a round trip for each change. Our observers report many observations at once, in r
+requests with a response each, and every observation takes beta S_D bytes, for its errand and for what is not a change
+(``compute_reported_s``):
+
+    t2' = k (2 L_CB + N_CB S_D) + r 2 L_AC + k N_AC (beta + gamma eta) S_D
+
+Both sum up the time that is spent. While a report is on its way, the observer goes on requesting pages, so less time
+passes until the last of them is at home, unless the observer has nothing to do before the next report.
+
 The assumptions that a live link does not satisfy are measured, not assumed: a request on a fresh connection pays more
 than two latencies (handshakes), and a slow start makes seconds per byte larger for small pages. Both are in the fitted
 ``L`` and ``N`` of a link, which are therefore effective values (``LinkMeter``).
@@ -58,6 +67,18 @@ def compute_remote_s(
     first_s = home_observer.latency_s + home_observer.per_byte_s * task.agent_share * task.size_bytes + startup_s
     look_s = 2.0 * observer_site.latency_s + observer_site.per_byte_s * task.size_bytes
     return first_s + count * (look_s + task.change_share * _report_s(home_observer, task))
+
+
+def compute_reported_s(count: float, reports: float, home_observer: Link, observer_site: Link, task: Task) -> float:
+    """Compute t2', the time of this many observations at the site and of the reports on them.
+
+    >>> near, far = Link(0.001, 1e-8), Link(0.1, 1e-6)
+    >>> round(compute_reported_s(10, 2, far, near, Task(100_000, 0.05, 0.2, agent_share=0.01)), 4)
+    0.45
+    """
+    site_s = count * (2.0 * observer_site.latency_s + observer_site.per_byte_s * task.size_bytes)
+    sent_bytes = count * (task.agent_share + task.change_share * task.compression) * task.size_bytes
+    return site_s + reports * 2.0 * home_observer.latency_s + home_observer.per_byte_s * sent_bytes
 
 
 def compute_relative_time(count: float, home_site: Link, home_observer: Link, observer_site: Link, task: Task) -> float:

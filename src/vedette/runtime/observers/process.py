@@ -315,8 +315,11 @@ class ObserverProcess:
             observer.plans.pop(errand.number, None)
             observer.add_errand(errand, now_s + errand.valid_s)
         observer.recall(orders.recalled)
+        if orders.recalled:
+            self._spool.delete_plans(orders.recalled)
         if orders.plans is not None:
             observer.set_plans(orders.plans, now_s)
+            self._spool.save_plans(tuple(held.errand for held in observer.plans.values()), now_s)
         self._set_lease(observer, self._sent_boot_s + orders.lease_s / self._clock.speed)
 
     def _set_lease(self, observer: Observer, until_boot_s: float) -> None:
@@ -379,6 +382,9 @@ class ObserverProcess:
                 self._report_interrupted(errand, now_s)
             else:
                 observer.add_errand(errand, until_s)
+        done = self._errands.keys() | self._numbers
+        observer.set_plans([one for one in self._spool.load_plans(now_s) if one.number not in done], now_s)
+        self._heard_s = now_s  # home has a moment to answer first
         boot, _, until_boot_s = self._spool.get_value("lease").partition(" ")
         if boot == _read_boot_id() and until_boot_s:
             self._set_lease(observer, float(until_boot_s))
