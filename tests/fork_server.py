@@ -159,7 +159,7 @@ def serve(line: socket.socket) -> Job:
         body = _receive(line, _HEAD.unpack(head)[0]) if head else b""
         if not body:
             sys.exit()
-        told, tell = os.pipe()
+        report, tell = os.pipe()
         between = os.fork()
         if between == 0:
             between = os.getpid()
@@ -169,14 +169,14 @@ def serve(line: socket.socket) -> Job:
                 os._exit(0)
             while os.getppid() == between:
                 time.sleep(0.001)
-            for used in (line.detach(), told, tell):
+            for used in (line.detach(), report, tell):
                 os.close(used)
             job: Job = pickle.loads(body)  # noqa: S301 - from the process that started this one
             _become(job, streams)
             return job
         os.waitpid(between, 0)
-        line.sendall(os.read(told, _HEAD.size))
-        for used in (*streams, told, tell):
+        line.sendall(os.read(report, _HEAD.size))
+        for used in (*streams, report, tell):
             os.close(used)
 
 

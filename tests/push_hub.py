@@ -65,8 +65,8 @@ class Hub:
 
     def publish(self, topic: str, body: bytes, method: str = "sha256") -> list[int]:
         """Send a topic's news to every subscriber, signed for each; return their responses."""
-        told = [reader for reader in self.readers.values() if reader.topic == topic]
-        return [self.send(reader, body, self.signature(reader, body, method)) for reader in told]
+        report = [reader for reader in self.readers.values() if reader.topic == topic]
+        return [self.send(reader, body, self.signature(reader, body, method)) for reader in report]
 
     def signature(self, reader: Reader, body: bytes, method: str = "sha256") -> str:
         """Return the value of the signature header."""
@@ -80,8 +80,8 @@ class Hub:
 
     def ask_back(self, callback: str, **query: str) -> tuple[int, str]:
         """Send a verification of a subscription, valid or not."""
-        told = urlencode({f"hub.{name}": value for name, value in query.items()})
-        return self._called("GET", f"{callback}?{told}", b"", {})
+        report = urlencode({f"hub.{name}": value for name, value in query.items()})
+        return self._called("GET", f"{callback}?{report}", b"", {})
 
     def _asked(self, body: bytes) -> int:
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}

@@ -125,7 +125,7 @@ def prose(name: str, words: int = 60) -> str:
 
 def page(title: str, text: str, links: Mapping[str, str] | None = None, head: str = "", lang: str = "en") -> Leaf:
     """Return a plain page with unique text and links with their texts."""
-    anchors = "".join(f'<li><a href="{url}">{said}</a></li>' for url, said in (links or {}).items())
+    anchors = "".join(f'<li><a href="{url}">{message}</a></li>' for url, message in (links or {}).items())
     body = f"<main><h1>{title}</h1><p>{text} {prose(title + text)}.</p><ul>{anchors}</ul></main>"
     return Leaf(f"<!doctype html><html lang={lang}><head><title>{title}</title>{head}</head><body>{body}</body></html>")
 
@@ -169,9 +169,9 @@ class Up:
 
     def search(self, query: str, headers: Mapping[str, str] | None = None, **more: object) -> Any:
         """Return the API's response to a query."""
-        heard = self.get(f"/api/v1/search?{urlencode({'q': query, **more})}", headers)
-        assert heard.status == 200, heard.body
-        return heard.json
+        received = self.get(f"/api/v1/search?{urlencode({'q': query, **more})}", headers)
+        assert received.status == 200, received.body
+        return received.json
 
     def found(self, query: str, headers: Mapping[str, str] | None = None) -> list[str]:
         """Return the URLs of the results of a query."""
@@ -225,14 +225,14 @@ def up(
     command = [sys.executable, "-m", "vedette", "up", *sites, "--connect-to", f"*:80=127.0.0.1:{web.port}"]
     command += ["--allow-private", "--listen", "127.0.0.1:0", "--quiet", "--data", "data", "--speed", str(speed)]
     known = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
-    told = folder / "output.txt"
-    with (folder / "messages.txt").open("wb") as said, told.open("wb") as out:
-        process = subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=said, start_new_session=True)
+    report = folder / "output.txt"
+    with (folder / "messages.txt").open("wb") as message, report.open("wb") as out:
+        process = subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=message, start_new_session=True)
     try:
-        patiently(lambda: "Search  http" in told.read_text() or process.poll() is not None)
+        patiently(lambda: "Search  http" in report.read_text() or process.poll() is not None)
         patiently(lambda: (folder / "data" / SOCKET).exists() or process.poll() is not None)
         assert process.poll() is None, (folder / "messages.txt").read_text()
-        line = next(line for line in told.read_text().splitlines() if line.startswith("Search"))
+        line = next(line for line in report.read_text().splitlines() if line.startswith("Search"))
         port = int(line.rstrip("/").rpartition(":")[2])
         yield Up(process, folder, port, known)
     finally:

@@ -86,10 +86,10 @@ def test_policies_are_found_by_name_stage_and_place() -> None:
     """A name in several stages needs a stage; an unknown one gets a suggestion."""
     assert vedette.load_policy("vedette.refresh.policies.uniform:Uniform").name == "uniform"
     assert vedette.load_policy("random", "discover").name == "random"
-    for wrong, said in (
+    for wrong, words in (
         ("random", "pass one of these stages"),
         ("default", "pass one of these stages"),
         ("no_such:Thing", "no module"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=words):
             vedette.load_policy(wrong)

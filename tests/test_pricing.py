@@ -70,9 +70,9 @@ def test_what_was_never_fetched_is_worth_what_is_usual_and_what_brought_nothing_
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1e6, 1e6)), max_size=30), st.floats(1e-9, 1e9))
-def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]], factor: float) -> None:
+def test_worth_does_not_depend_on_the_unit_of_gains(received: list[tuple[str, float]], factor: float) -> None:
     """In any unit of gains, the worth of first fetches is the same number of ordinary changes."""
-    names, gains = [[name] for name, _ in came], np.array([gain for _, gain in came], np.float64)
+    names, gains = [[name] for name, _ in received], np.array([gain for _, gain in received], np.float64)
     one, other = (
         FirstFetchModel().add_changes(np.array([2.0]) * by).add_first_fetches(names, gains * by) for by in (1.0, factor)
     )

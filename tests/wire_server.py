@@ -126,18 +126,18 @@ class WireServer:
             self.questions.append(question)
         return question, rest
 
-    def _say(self, connection: socket.socket, said: Said) -> bool:
+    def _say(self, connection: socket.socket, text: Said) -> bool:
         """Send bytes; return whether another request should be read."""
-        connection.sendall(said.data)
-        while said.then == "repeat" and not self._ending.is_set():
-            connection.sendall(said.data)
-        if said.then == "hang":
+        connection.sendall(text.data)
+        while text.then == "repeat" and not self._ending.is_set():
+            connection.sendall(text.data)
+        if text.then == "hang":
             while connection.recv(65_536):
                 pass
             self.peer_left.set()
-        if said.then == "reset":
+        if text.then == "reset":
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()
-        if said.then == "close":
+        if text.then == "close":
             connection.shutdown(socket.SHUT_RDWR)
-        return said.then == "next"
+        return text.then == "next"

@@ -41,8 +41,8 @@ def hostile(name: str, body: str, *, title: str = "", head: str = "", before: st
 
 
 def _structured(text: str) -> str:
-    said = f'{{"@type": "Article", "headline": "{text}", "datePublished": "{text}"}}'
-    return f'<script type="application/ld+json">{said}</script>'
+    words = f'{{"@type": "Article", "headline": "{text}", "datePublished": "{text}"}}'
+    return f'<script type="application/ld+json">{words}</script>'
 
 
 PAGES = {

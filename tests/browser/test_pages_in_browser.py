@@ -103,8 +103,8 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 def focused(page: Page) -> str:
     """Return the text of the focused element, or the name of a field."""
-    told: str = page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
-    return told
+    report: str = page.evaluate("document.activeElement.name || document.activeElement.textContent.trim()")
+    return report
 
 
 # --- searching ---
@@ -331,9 +331,9 @@ def test_a_copy_is_shown_without_scripts_or_requests(page: Page, address: str) -
 def elsewhere(address: str) -> Iterator[str]:
     """A page on another origin with a strict policy and the search box from examples/."""
     policy = f"default-src 'none'; script-src {address}; connect-src {address}; form-action {address}"
-    said = 'data-site="kafka.example.org/documentation" data-label="Find"'
+    words = 'data-site="kafka.example.org/documentation" data-label="Find"'
     example = (Path(__file__).parents[2] / "examples" / "search_box.html").read_text(encoding="utf-8")
-    text = example.replace("http://127.0.0.1:8080", address).replace('data-label="Search"', said)
+    text = example.replace("http://127.0.0.1:8080", address).replace('data-label="Search"', words)
 
     async def home(_asked: Request) -> Response:
         return HTMLResponse(text, headers={"content-security-policy": policy})

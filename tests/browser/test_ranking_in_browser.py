@@ -46,7 +46,7 @@ class Readers:
 
     def come(self, many: int) -> list[tuple[Browser, ResultPage]]:
         """Let this many users search and view the results."""
-        came = []
+        received = []
         for _ in range(many):
             self._next += 1
             address = f"127.1.{self._next // 200}.{self._next % 200 + 1}"
@@ -54,9 +54,9 @@ class Readers:
             found = browser.perform(Search(0.0, QUERY))
             assert found is not None
             assert browser.perform(View(0.0, found.slate)) is not None
-            came.append((browser, found))
+            received.append((browser, found))
         time.sleep(0.4)  # no one opens a result sooner
-        return came
+        return received
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,8 @@ def console(chromium: Chromium, run: Up) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     tab = context.new_page()
     tab.goto(f"{run.address}/console")
-    told = (run.folder / "output.txt").read_text()
-    tab.fill("#token", next(word for word in told.split() if word.startswith("vt_")))
+    report = (run.folder / "output.txt").read_text()
+    tab.fill("#token", next(word for word in report.split() if word.startswith("vt_")))
     tab.click("text=Sign in >> nth=-1")
     yield tab
     context.close()
@@ -120,20 +120,20 @@ def console(chromium: Chromium, run: Up) -> Iterator[Page]:
 def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     """A liked page rises. If clicks get worse, the safe order returns, and console, status and explain say why."""
     readers = Readers(run.port)
-    came = readers.come(TEACHERS)
-    by_relevance = [hit.page for hit in came[0][1].hits]
-    assert all([hit.page for hit in found.hits] == by_relevance for _, found in came)
-    liked = came[0][1].hits[LIKED_AT]
-    assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in came)
+    received = readers.come(TEACHERS)
+    by_relevance = [hit.page for hit in received[0][1].hits]
+    assert all([hit.page for hit in found.hits] == by_relevance for _, found in received)
+    liked = received[0][1].hits[LIKED_AT]
+    assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in received)
     learn_now(run, TEACHERS)
     patiently(lambda: run.found(QUERY)[0] == liked.url)
     assert "expected like rate" in run.vedette("explain", liked.url)
 
-    came = readers.come(UNHAPPY)
-    learned = [(browser, found) for browser, found in came if found.hits[0].page == liked.page]
+    received = readers.come(UNHAPPY)
+    learned = [(browser, found) for browser, found in received if found.hits[0].page == liked.page]
     assert len(learned) > UNHAPPY // 2
     assert len({tuple(hit.page for hit in found.hits) for _, found in learned}) > 1  # trials are random
-    for browser, found in came:
+    for browser, found in received:
         assert browser.perform(Click(0.0, found.slate, found.hits[0].page)) is not None
         if found.hits[0].page == liked.page:
             browser.perform(Search(0.0, QUERY))

@@ -50,8 +50,8 @@ class Crawled(NamedTuple):
     def run(self, *words: str) -> dict[str, Any]:
         """Return a command's JSON output for the data folder."""
         command = [sys.executable, "-m", "vedette", *words, "--data", str(self.folder / "data"), "--json"]
-        told: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-        return told
+        report: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        return report
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +79,9 @@ def test_links_that_a_script_fills_in_are_followed(crawled: Crawled) -> None:
     """A page with text but without usable links is rendered for its links, and no template URL is requested."""
     asked = crawled.sites.list_targets("manual.test")
     assert {target for target in asked if "chapter" in target} == {f"/7/chapter/{n}" for n in range(CHAPTERS)}
-    told = crawled.run("explain", "http://manual.test/")
-    assert told["rendering"]["done"]
-    assert told["content"]["words"] > 50
+    report = crawled.run("explain", "http://manual.test/")
+    assert report["rendering"]["done"]
+    assert report["content"]["words"] > 50
 
 
 def test_scripts_are_fetched_once_and_robots_txt_holds_for_them(crawled: Crawled) -> None:
@@ -101,10 +101,10 @@ def test_a_static_site_costs_no_rendering(crawled: Crawled) -> None:
 
 def test_explain_shows_cost_and_yield_of_rendering(crawled: Crawled) -> None:
     """The output has the share of renderings with text, and their cost in fetches, from seconds and requests."""
-    told = crawled.run("explain", "http://app.test/article/1")["rendering"]
-    assert told["done"]
-    assert (told["rendered"], told["brought"], told["render"]) == (ARTICLES, ARTICLES, True)
-    assert told["cost"] > 0
+    report = crawled.run("explain", "http://app.test/article/1")["rendering"]
+    assert report["done"]
+    assert (report["rendered"], report["brought"], report["render"]) == (ARTICLES, ARTICLES, True)
+    assert report["cost"] > 0
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def complaint(arguments: Sequence[str], cwd: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         ([], "vedette up https://"),
         (["frob"], "crawl"),
@@ -61,9 +61,9 @@ def complaint(arguments: Sequence[str], cwd: Path) -> str:
         (["demo", "--world", "nothing"], "made:"),
     ],
 )
-def test_a_wrong_command_line_gets_one_line_that_helps(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_a_wrong_command_line_gets_one_line_that_helps(arguments: list[str], words: str, tmp_path: Path) -> None:
     """Exit code 2, nothing on standard output, and one line that says what to type."""
-    assert said in complaint(arguments, tmp_path)
+    assert words in complaint(arguments, tmp_path)
 
 
 def test_an_unknown_key_in_the_settings_names_the_nearest(tmp_path: Path) -> None:
@@ -118,10 +118,10 @@ def site() -> Iterator[str]:
 def test_json_is_a_single_object(site: str, tmp_path: Path) -> None:
     """A crawl with --json prints a single JSON object; a URL with a tracking parameter is the same page."""
     done = vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path)
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
     # Two more URLs are sitemap guesses that failed.
-    assert (told["ending"], told["pages"], told["urls_known"]) == ("done", 2, 4)
+    assert (report["ending"], report["pages"], report["urls_known"]) == ("done", 2, 4)
 
 
 def test_a_second_crawl_fetches_nothing_twice(site: str, tmp_path: Path) -> None:

@@ -123,8 +123,8 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
     mistakes = ['[crawl]\ndelai = "3s"', "[crawl]\ndelay = 3", '[crawl]\nrobots_max_age = "48h"', tables]
     variable = {"VEDETTE_CRAWL_DELAI": "3s"}
     assert parse(example, "example") != Config()
-    said = [complaint(partial(parse, text, "vedette.toml")) for text in mistakes]
-    assert [*said, complaint(partial(override_by_environment, Config(), variable))] == messages
+    words = [complaint(partial(parse, text, "vedette.toml")) for text in mistakes]
+    assert [*words, complaint(partial(override_by_environment, Config(), variable))] == messages
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused()
     }
     found = override_by_environment(config, environment)
     assert (found.crawl.delay_s, found.crawl.workers, found.serve.hosts) == (3.0, 2, ("b.example", "c.example"))
-    for variable, value, said in (
+    for variable, value, words in (
         ("VEDETTE_CRAWL_DELAI", "3s", "did you mean VEDETTE_CRAWL_DELAY?"),
         ("VEDETTE_CONTACT", "a@example.org", "did you mean VEDETTE_CRAWL_CONTACT?"),
         ("VEDETTE_STORE_WHATEVER", "1", "known variables: VEDETTE_STORE_DATA, "),
@@ -373,7 +373,7 @@ def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused()
             'environment variable VEDETTE_CRAWL_DELAY: crawl.delay = "3": expected a duration',
         ),
     ):
-        with pytest.raises(ConfigError, match=re.escape(said)):
+        with pytest.raises(ConfigError, match=re.escape(words)):
             override_by_environment(config, {variable: value})
 
 
@@ -400,7 +400,7 @@ def test_sites_of_the_file_are_read_with_their_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "words"),
     [
         (('scope = "prefix"', "delai = 1"), "line 7, site 1 (https://example.org/docs/): unknown setting"),
         (
@@ -415,8 +415,8 @@ def test_sites_of_the_file_are_read_with_their_settings() -> None:
         ((SITES, "[site]\nstart = 'a.example'"), "[[site]]"),
     ],
 )
-def test_a_wrong_table_is_named_by_its_line(change: tuple[str, str], said: str) -> None:
+def test_a_wrong_table_is_named_by_its_line(change: tuple[str, str], words: str) -> None:
     """The error names file, line and key."""
-    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+    with pytest.raises(ConfigError, match=re.escape(words)) as error:
         parse(SITES.replace(*change), "vedette.toml")
     assert str(error.value).startswith("vedette.toml: ")

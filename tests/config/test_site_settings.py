@@ -59,7 +59,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[[site]]\nscope = 'host'", "start"),
         ("[[site]]\nstart = 'example.org'\ndelai = '2s'", "did you mean delay?"),
@@ -78,17 +78,17 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         ("[[site]", "TOML"),
     ],
 )
-def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> None:
+def test_a_wrong_file_is_refused_with_what_to_write(text: str, message: str) -> None:
     """The message names the file, the site and the right word, and never repeats a possible secret."""
     with pytest.raises(UsageError) as error:
         parse_sites(text, "sites.toml")
     assert "sites.toml" in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["delay"], "delay=VALUE"),
         (["delay=2"], "2s"),
@@ -102,11 +102,11 @@ def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> Non
         (["busy_hours=08:00-18:00x0.5"], "from 1 to 100"),
     ],
 )
-def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: str) -> None:
+def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], message: str) -> None:
     """Each mistake on the command line gets specific advice."""
     with pytest.raises(UsageError) as error:
         parse_changes(words)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize("written", ["spam,trap", "trap, spam", "trap,trap,spam"])
@@ -135,11 +135,11 @@ def test_what_is_no_share_is_told(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [("0.25", ""), ("2", "20%"), ("true", "20%"), ("nan", "20%"), ("9" * 400, "20%")]
+    ("value", "message"), [("0.25", ""), ("2", "20%"), ("true", "20%"), ("nan", "20%"), ("9" * 400, "20%")]
 )
-def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
+def test_a_share_may_be_a_number_in_a_file(value: str, message: str) -> None:
     """In TOML, numbers between 0 and 1 are shares."""
-    assert said in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')
+    assert message in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')
 
 
 def test_promises_add_up_and_are_taken_back() -> None:

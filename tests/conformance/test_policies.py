@@ -159,7 +159,7 @@ def test_a_policy_keeps_the_contract(entry: Entry, data: st.DataObject, k: int, 
     arguments matter; a saved state decides as before; and each reason is one line.
     """
     trial = a_trial(entry, data, st.sampled_from([0, 1, 2, 30]) | st.integers(3, 20), k=k, seed=seed)
-    assert {check.__name__: said for check in CHECKS if (said := check(trial))} == {}
+    assert {check.__name__: words for check in CHECKS if (words := check(trial))} == {}
 
 
 @every_policy

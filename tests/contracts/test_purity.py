@@ -155,11 +155,11 @@ def _makes_set(node: ast.Call, sets: frozenset[str]) -> bool:
 
 def _set_names(tree: ast.Module) -> frozenset[str]:
     """Return names that the module declares or fills as sets, and never as anything else."""
-    said: dict[str, list[bool]] = {}
+    message: dict[str, list[bool]] = {}
     for node in ast.walk(tree):
         for name, is_set in _declared(node):
-            said.setdefault(name, []).append(is_set)
-    return frozenset(name for name, each in said.items() if all(each))
+            message.setdefault(name, []).append(is_set)
+    return frozenset(name for name, each in message.items() if all(each))
 
 
 def _declared(node: ast.AST) -> Iterator[tuple[str, bool]]:

@@ -32,8 +32,8 @@ def allows_pickle(call: ast.Call) -> bool:
         return False
     if not (isinstance(call.func.value, ast.Name) and call.func.value.id in {"np", "numpy"}):
         return False
-    said = [word.value for word in call.keywords if word.arg == "allow_pickle"]
-    return not (said and isinstance(said[0], ast.Constant) and said[0].value is False)
+    text = [word.value for word in call.keywords if word.arg == "allow_pickle"]
+    return not (text and isinstance(text[0], ast.Constant) and text[0].value is False)
 
 
 def test_no_module_loads_pickles() -> None:

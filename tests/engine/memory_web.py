@@ -145,9 +145,11 @@ class Worker:
         if not (self.results or asker.returned or asker.host_updates):
             return None
         self.serial += 1
-        told = FetchReport(self.serial, tuple(self.results), tuple(asker.returned), tuple(asker.host_updates.values()))
+        answer = FetchReport(
+            self.serial, tuple(self.results), tuple(asker.returned), tuple(asker.host_updates.values())
+        )
         self.results, asker.returned, asker.host_updates = [], [], {}
-        return told
+        return answer
 
 
 def rules_for(*starts: str | Site, **settings: object) -> CrawlRules:
@@ -330,9 +332,11 @@ class Drive:
         raise AssertionError("there is always something more to do at one and the same moment")
 
     def _report(self) -> bool:
-        reports = [(number, told) for number, worker in self.workers.items() if (told := worker.report()) is not None]
-        for number, told in reports:
-            self.keeper.apply_report(number, self._carried(told))
+        reports = [
+            (number, answer) for number, worker in self.workers.items() if (answer := worker.report()) is not None
+        ]
+        for number, answer in reports:
+            self.keeper.apply_report(number, self._carried(answer))
         return bool(reports)
 
     def _hand_out(self) -> bool:

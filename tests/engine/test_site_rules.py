@@ -18,14 +18,14 @@ def ran(web: MemoryWeb, *sites: Site | str, **settings: object) -> Drive:
 def test_a_site_is_asked_within_its_hours_only() -> None:
     """No request is sent outside a site's hours, whenever the site is added; other sites continue."""
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/1": page(), f"{B}/": page()})
-    begun = Drive(web, rules_for()).now_s
-    hour = int(begun % 86_400 // HOUR_S)
+    started = Drive(web, rules_for()).now_s
+    hour = int(started % 86_400 // HOUR_S)
     hours = f"{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00"
     drive = ran(web, Site(f"{A}/", hours=hours), f"{B}/")
     times = [asked.sent_s for asked in drive.log if asked.host == "a.test"]
     assert len(times) == 3
     assert {int(sent_s % 86_400 // HOUR_S) for sent_s in times} == {(hour + 2) % 24}
-    assert all(asked.sent_s < begun + HOUR_S for asked in drive.log if asked.host == "b.test")
+    assert all(asked.sent_s < started + HOUR_S for asked in drive.log if asked.host == "b.test")
 
 
 def test_the_bandwidth_of_a_site_is_taken_thinly() -> None:

@@ -15,13 +15,13 @@ HOME = "http://a.test/"
 RICH, THIN = FetchYield(600), FetchYield(40)
 
 
-def crawl(traps: TrapDetector, urls: Iterable[str], brought: Callable[[str], FetchYield], finder: str = HOME) -> int:
+def crawl(traps: TrapDetector, urls: Iterable[str], results: Callable[[str], FetchYield], finder: str = HOME) -> int:
     """Find and request URLs one by one, as far as allowed; return how many were."""
     fetched = 0
     for url in urls:
         traps.add_url(url, finder)
         if traps.judge_url(url) is PERMIT:
-            traps.on_result(traps.on_request(url), brought(url))
+            traps.on_result(traps.on_request(url), results(url))
             fetched += 1
     return fetched
 

@@ -64,12 +64,12 @@ class Scripted(Resolver):
     def submit(self, host: str) -> None:
         """Answer immediately."""
         self.pending += 1
-        told = self._script.get(host)
-        if told is None:
+        report = self._script.get(host)
+        if report is None:
             # An address resolves to itself; any other name does not exist, and no real resolver is used.
             self._answers.put(resolve_host(host) if host[:1] in "[0123456789" else Lookup(host, (), Failure.NAME))
             return
-        self._answers.put(Lookup(host, tuple(told.pop(0) if len(told) > 1 else told[0])))
+        self._answers.put(Lookup(host, tuple(report.pop(0) if len(report) > 1 else report[0])))
 
 
 def command(folder: Path, script: Script) -> list[str]:
@@ -111,10 +111,10 @@ def main() -> None:
         state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
         keeper = build_process(replace(settings, detours=()), state, Scripted(script.names))
         keeper.run()
-        told = keeper.handler.handle(Request("status"), settings.clock.now())
+        report = keeper.handler.handle(Request("status"), settings.clock.now())
         keeper.close()
         os.waitpid(worker, 0)
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -154,8 +154,10 @@ def test_addresses_and_browsers_are_nowhere_on_the_disk(run: Up) -> None:
     found = Knock(run, "127.0.0.77").heard("GET", "/api/v1/search?q=sundew", named).json
     click = {"slate": found["slate"], "kind": "click", "page": found["results"][0]["id"]}
     for headers in (named, {"user-agent": AGENT}):
-        told = Knock(run, "127.0.0.77").heard("POST", "/api/v1/events", {**JSON, **headers}, json.dumps(click).encode())
-        assert told.status == 204
+        report = Knock(run, "127.0.0.77").heard(
+            "POST", "/api/v1/events", {**JSON, **headers}, json.dumps(click).encode()
+        )
+        assert report.status == 204
     Knock(run, "127.0.0.77").heard("POST", "/console/signin", {**OURS, **FORM, **named}, b"token=wrong")
     kept = [path.read_bytes() for path in (run.folder / "data").rglob("*") if path.is_file()]
     assert any(b"sundew" in each for each in kept)

@@ -183,9 +183,9 @@ def test_check_finds_and_repairs(
     folder = tmp_path / "data"
     shutil.copytree(sound, folder)
     assert check(folder) == 0
-    said = capsys.readouterr().out
-    assert "damaged" not in said
-    assert f"parsers   {find_sandbox()}" in said
+    words = capsys.readouterr().out
+    assert "damaged" not in words
+    assert f"parsers   {find_sandbox()}" in words
     damage(next(folder.glob(pattern)), "half")
     assert check(folder) == 1
     assert f"{part:<9} damaged" in capsys.readouterr().out

@@ -50,9 +50,9 @@ def test_damaged_headers_give_finite_numbers_or_none(value: bytes) -> None:
     pause_s = parse_retry_after_s((("retry-after", text),), NOW_S)
     assert isfinite(pause_s)
     assert pause_s >= 0
-    told = parse_header_directives((("x-robots-tag", text),), "vedette")
-    assert told.max_snippet is None or told.max_snippet >= 0
-    assert told.unavailable_after_s is None or isfinite(told.unavailable_after_s)
+    report = parse_header_directives((("x-robots-tag", text),), "vedette")
+    assert report.max_snippet is None or report.max_snippet >= 0
+    assert report.unavailable_after_s is None or isfinite(report.unavailable_after_s)
 
 
 @pytest.mark.parametrize("coding", [*CODINGS, "gzip, br", "br, gzip, zstd, deflate"])

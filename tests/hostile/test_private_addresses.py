@@ -127,8 +127,8 @@ def crawl(folder: Path, script: Script) -> dict[str, Any]:
     """Crawl to the end and return the coordinator's last numbers."""
     done = subprocess.run(command(folder, script), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
 
 
 def script_for(door: WireServer, inside: WireServer, hosts: tuple[str, ...], spellings: tuple[str, ...]) -> Script:
@@ -147,7 +147,7 @@ def test_no_link_or_redirect_leads_to_a_private_address(tmp_path: Path, inside: 
             inside_6.bind(("::1", inside.port))
             inside_6.listen()
         script = script_for(door, inside, (*LOOPBACK_HOSTS, *OTHER_HOSTS), SPELLINGS)
-        told = crawl(tmp_path, replace(script, names={**script.names, **NAMES}))
+        report = crawl(tmp_path, replace(script, names={**script.names, **NAMES}))
         assert (inside.connections, inside.questions) == (0, [])
         assert select.select([inside_6], [], [], 0)[0] == []
         asked = {(question.header("host") or "", question.target) for question in door.questions}
@@ -155,8 +155,8 @@ def test_no_link_or_redirect_leads_to_a_private_address(tmp_path: Path, inside: 
     assert {("door.test", f"/{way}/{number}") for way in WAYS[:5] for number in range(len(SPELLINGS))} <= asked
     assert {("door.test", "/sitemap.xml"), ("door.test", "/feed.xml"), ("mixed.door.test", "/")} <= asked
     assert {("robots-0.door.test", "/robots.txt")} <= asked
-    refused = [host for host, why in told["hosts_in_trouble"].items() if "address refused" in why]
-    assert len(refused) >= len(NAMES) - 1, told
+    refused = [host for host, why in report["hosts_in_trouble"].items() if "address refused" in why]
+    assert len(refused) >= len(NAMES) - 1, report
 
 
 def test_allowed_private_addresses_are_requested(tmp_path: Path, inside: WireServer) -> None:
@@ -180,11 +180,11 @@ def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
     with WireServer(next_page) as door:
         names = {"door.test": [[PUBLIC], ["127.0.0.1"]]}
         detours = [f"door.test:80=127.0.0.1:{door.port}"]
-        told = crawl(tmp_path, Script({"http://door.test/": "host"}, names, detours, speed=3000.0, delay_s=100.0))
+        report = crawl(tmp_path, Script({"http://door.test/": "host"}, names, detours, speed=3000.0, delay_s=100.0))
         asked = [question.target for question in door.questions]
     # The chain has no end; only the name ends the crawl.
     assert "/" in asked
-    assert told["hosts_in_trouble"] == {"door.test": "address refused"}
+    assert report["hosts_in_trouble"] == {"door.test": "address refused"}
 
 
 def test_a_site_with_a_private_address_is_never_requested(tmp_path: Path) -> None:
@@ -192,6 +192,6 @@ def test_a_site_with_a_private_address_is_never_requested(tmp_path: Path) -> Non
     with WireServer(lambda _: whole(b"", HTML)) as door:
         names = {"door.test": [["127.0.0.1"], [PUBLIC]]}
         detours = [f"door.test:80=127.0.0.1:{door.port}"]
-        told = crawl(tmp_path, Script({"http://door.test/": "host"}, names, detours))
+        report = crawl(tmp_path, Script({"http://door.test/": "host"}, names, detours))
         assert door.connections == 0
-    assert told["hosts_in_trouble"] == {"door.test": "address refused"}
+    assert report["hosts_in_trouble"] == {"door.test": "address refused"}

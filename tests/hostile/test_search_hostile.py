@@ -102,17 +102,17 @@ def searched(line: Line, query: str) -> dict[str, Any]:
     """Return the API's response to a query."""
     status, body = line.ask(f"/api/v1/search?q={escaped(query)}")
     assert status == 200, (query[:200], body[:300])
-    told: dict[str, Any] = json.loads(body)
-    assert told["total"] >= len(told["results"])
-    return told
+    report: dict[str, Any] = json.loads(body)
+    assert report["total"] >= len(report["results"])
+    return report
 
 
 def check(line: Line, query: str) -> dict[str, Any]:
     """Check that pages and suggestions answer a query, and return the API's response."""
-    written, told = escaped(query), searched(line, query)
+    written, report = escaped(query), searched(line, query)
     assert line.ask(f"/search?q={written}")[0] in {200, 302}
     assert line.ask(f"/api/v1/suggest?q={written}")[0] == 200
-    return told
+    return report
 
 
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
@@ -176,9 +176,9 @@ def test_nasty_queries_are_answered(line: Line, name: str) -> None:
 def test_queries_cannot_use_the_syntax_of_the_index(line: Line) -> None:
     """Syntax of the index engine is treated as words; a query can't address its fields."""
     for query in ("access:public", "id:1", "*:*", "body:quagga", "/.*/", "[a TO z]", "quagg*", "quagga~2"):
-        told = check(line, query)
+        report = check(line, query)
         plain = check(line, "".join(sign if sign.isalnum() else " " for sign in query))
-        assert {each["url"] for each in told["results"]} <= {each["url"] for each in plain["results"]}, query
+        assert {each["url"] for each in report["results"]} <= {each["url"] for each in plain["results"]}, query
 
 
 @pytest.mark.parametrize("sign", ["a", "%22", "(", "%F0%9F%A6%89", "%ED%A0%80", "%00"])
@@ -195,9 +195,9 @@ def test_a_query_of_a_hundred_kilobytes(run: Up, sign: str) -> None:
 
 def test_the_longest_query_that_is_taken(line: Line) -> None:
     """Everything up to the URL limit gets status 200, and dropped parts are reported."""
-    told = check(line, "quagga " * 3000)
-    assert told["results"]
-    assert any("cut" in note for note in told["notes"])
+    report = check(line, "quagga " * 3000)
+    assert report["results"]
+    assert any("cut" in note for note in report["notes"])
 
 
 @settings(max_examples=EXAMPLES // 3)

@@ -61,8 +61,8 @@ def slow(page: Page, slots: list[Slot]) -> dict[str, float]:
     hits = sum(any(_weight(word, one) for one in slots) for word in title)
     found["title_exact"] = hits / max(len(title), 1) * found["title_coverage"]
     found["title_is"] = float(len(title) == len(slots) and _run(title, 0, slots))
-    said = sum(_run(anchors, at, slots) for at in range(len(anchors))) * len(slots)
-    found["anchors_exact"] = sqrt(min(said / max(len(anchors), 1), 1))
+    text = sum(_run(anchors, at, slots) for at in range(len(anchors))) * len(slots)
+    found["anchors_exact"] = sqrt(min(text / max(len(anchors), 1), 1))
     address = page.get("url", [])
     times = sum(_weight(word, one) for word in address for one in slots)
     found["url_exact"] = min(times / max(len(address) - 4, 1), 1) * found["url_coverage"]
@@ -200,9 +200,9 @@ def test_rare_words_tell_more() -> None:
 
     A word on all pages counts almost nothing, but is never negative.
     """
-    told = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
-    assert told == sorted(told, reverse=True)
-    assert told[-1] >= 0
+    report = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
+    assert report == sorted(report, reverse=True)
+    assert report[-1] >= 0
 
 
 def test_every_feature_has_a_name_for_people() -> None:

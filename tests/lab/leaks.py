@@ -32,8 +32,8 @@ def find_first_leak(
     ``alter_future(world, at, seed)`` returns the world with a different future from ``at`` on. Several futures are
     tried, because one may look the same by chance to a cheating policy. Decisions at ``at`` itself may already differ.
     """
-    told = _select_before(run(world), at)
-    leaks = [_find_difference(told, _select_before(run(altered_after(world, at, seed)), at)) for seed in seeds]
+    report = _select_before(run(world), at)
+    leaks = [_find_difference(report, _select_before(run(altered_after(world, at, seed)), at)) for seed in seeds]
     return min((leak for leak in leaks if leak is not None), default=None)
 
 

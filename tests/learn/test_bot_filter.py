@@ -116,9 +116,9 @@ def test_a_steady_person_is_never_doubted() -> None:
 def test_a_program_is_doubted_and_forgiven() -> None:
     """A hundred searches a second are a bot; others aren't affected, and it is forgotten after some minutes."""
     pace = RateMeter()
-    told = [pace.count("ab", "search", number / 100) for number in range(500)]
-    assert told[0] == ""
-    assert "searches in a minute" in told[-1]
+    report = [pace.count("ab", "search", number / 100) for number in range(500)]
+    assert report[0] == ""
+    assert "searches in a minute" in report[-1]
     assert pace.count("cd", "search", 5.0) == ""
     assert pace.count("ab", "click", 5.0) == ""
     assert pace.count("ab", "search", 3600.0) == ""

@@ -84,11 +84,11 @@ def test_shares_sum_to_one_and_the_top_is_sorted(rows: list[tuple[float, str, fl
 def test_no_time_and_no_number_breaks_it(rows: list[tuple[float, str, float]], now_s: float) -> None:
     """Extreme times and NaN leave counts that are finite and not negative."""
     workload = build_workload(rows)
-    told = [workload.frequency(words, now_s) for _, words, _ in rows]
-    told += [workload.count_searches(now_s), workload.max_missed(now_s), workload.measure_drift(now_s).distance]
-    told += [asked.share for asked in workload.top_terms(now_s, 9)] + workload.to_arrays(now_s)[1].tolist()
-    told += [each.recent_per_day for each in workload.find_rising(now_s, 9)]
-    assert all(isfinite(number) and number >= 0.0 for number in told)
+    report = [workload.frequency(words, now_s) for _, words, _ in rows]
+    report += [workload.count_searches(now_s), workload.max_missed(now_s), workload.measure_drift(now_s).distance]
+    report += [asked.share for asked in workload.top_terms(now_s, 9)] + workload.to_arrays(now_s)[1].tolist()
+    report += [each.recent_per_day for each in workload.find_rising(now_s, 9)]
+    assert all(isfinite(number) and number >= 0.0 for number in report)
 
 
 def test_time_does_not_run_back() -> None:

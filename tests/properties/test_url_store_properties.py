@@ -82,8 +82,8 @@ class KnownUrls(RuleBasedStateMachine):
         rows = [(f"https://{HOSTS[number % 3]}/{number}", HOSTS[number % 3], front) for number, front in links]
         expected = [id_ for row in rows if (id_ := self.model.add(*row)) is not None]
         hosts = [self.ids[host] for _, host, _ in rows]
-        told = LinkBatch([url for url, _, _ in rows], hosts, [0] * len(rows), [front for _, _, front in rows])
-        assert self.store.add(told, self.now_s).tolist() == expected
+        report = LinkBatch([url for url, _, _ in rows], hosts, [0] * len(rows), [front for _, _, front in rows])
+        assert self.store.add(report, self.now_s).tolist() == expected
 
     @rule(hosts=st.lists(st.sampled_from(HOSTS), max_size=12), worker=workers, drawn=st.booleans())
     def lease(self, hosts: list[str], worker: int, *, drawn: bool) -> None:

@@ -19,7 +19,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "message"),
     [
         (0, "just now"),
         (59, "just now"),
@@ -33,9 +33,9 @@ def plain(text: str) -> str:
         (-500, "just now"),
     ],
 )
-def test_ages_have_a_fitting_unit(seconds: float, said: str) -> None:
+def test_ages_have_a_fitting_unit(seconds: float, message: str) -> None:
     """The unit fits the age, and the future is shown as now."""
-    assert plain(words.ago(1e9, 1e9 - seconds)) == said
+    assert plain(words.ago(1e9, 1e9 - seconds)) == message
 
 
 @given(ANY_NUMBER, ANY_NUMBER)

@@ -39,9 +39,9 @@ def named() -> Iterator[Ask]:
 @pytest.mark.parametrize("path", GUARDED)
 def test_the_console_refuses_foreign_host_names(ask: Ask, path: str, host: str) -> None:
     """Not even the sign-in page; the error says what to do if the name is yours."""
-    heard = ask(path, {"Host": host, **bearer(SECRET)})
-    assert heard.status == 421
-    assert b"serve.hosts" in heard.body
+    received = ask(path, {"Host": host, **bearer(SECRET)})
+    assert received.status == 421
+    assert b"serve.hosts" in received.body
 
 
 @pytest.mark.parametrize("host", OURS)
@@ -54,8 +54,8 @@ def test_an_address_and_this_machine_are_no_foreign_names(ask: Ask, host: str) -
 def test_an_order_under_a_foreign_name_is_not_carried_out(ask: Ask) -> None:
     """Programs get a JSON error."""
     headers = {"Host": "evil.example", "Content-Type": "application/json", **bearer(SECRET)}
-    heard = ask("/api/v1/orders", headers, "POST", b'{"order": "pause_site", "site": "https://docs.example.org/"}')
-    assert heard.complaint == (421, "foreign_host", None)
+    received = ask("/api/v1/orders", headers, "POST", b'{"order": "pause_site", "site": "https://docs.example.org/"}')
+    assert received.complaint == (421, "foreign_host", None)
 
 
 @pytest.mark.parametrize("path", ["/", "/search?q=lag", "/api/v1/search?q=lag", "/healthz", "/privacy"])

@@ -23,11 +23,11 @@ def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         ask("/search?q=lag", BROWSER)
-        told = visible_text(ask)
+        report = visible_text(ask)
         answer = ask("/privacy", BROWSER)
-    assert re.findall("vedette forget --visitor ([0-9a-f]+)", told) == [log.slates[0].visitor]
+    assert re.findall("vedette forget --visitor ([0-9a-f]+)", report) == [log.slates[0].visitor]
     assert answer.headers["cache-control"].startswith("private")
-    assert "127.0.0.1" not in told
+    assert "127.0.0.1" not in report
 
 
 @pytest.mark.parametrize(("days", "words"), [(30, "deleted after 30 days"), (1, "deleted after 1 day.")])
@@ -40,10 +40,10 @@ def test_the_page_shows_the_retention_period(days: int, words: str) -> None:
 def test_the_page_says_if_nothing_is_stored() -> None:
     """No hash is computed, and nothing else is claimed."""
     with served(OPEN) as (ask, _):
-        told = visible_text(ask)
-    assert "This search engine does not record searches" in told
-    assert "vedette forget" not in told
-    assert "visitor hash" not in told
+        report = visible_text(ask)
+    assert "This search engine does not record searches" in report
+    assert "vedette forget" not in report
+    assert "visitor hash" not in report
 
 
 def test_every_page_links_to_it_and_no_key_is_needed() -> None:

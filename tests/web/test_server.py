@@ -42,10 +42,10 @@ def running(*trusted: str) -> Iterator[int]:
         assert not thread.is_alive()
 
 
-def opened(stack: ExitStack, port: int, source: str, said: bytes = b"") -> socket.socket:
+def opened(stack: ExitStack, port: int, source: str, text: bytes = b"") -> socket.socket:
     """Open a connection from a local address and send something."""
     made = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S, (source, 0)))
-    made.sendall(said)
+    made.sendall(text)
     return made
 
 
@@ -58,12 +58,12 @@ def read_bytes(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("said", "many"), [(b"", 2 * MAX_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MAX_PER_ADDRESS)]
+    ("text", "many"), [(b"", 2 * MAX_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MAX_PER_ADDRESS)]
 )
-def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes, many: int) -> None:
+def test_half_open_connections_of_one_address_leave_room_for_others(text: bytes, many: int) -> None:
     """Even with more than the total limit, its oldest are closed, and everyone else gets a response."""
     with running() as port, ExitStack() as stack:
-        crowd = [opened(stack, port, "127.0.0.2", said) for _ in range(many)]
+        crowd = [opened(stack, port, "127.0.0.2", text) for _ in range(many)]
         assert read_bytes(crowd[0]) == b""
         assert b"200 OK" in read_bytes(opened(stack, port, "127.0.0.3", WHOLE))
         assert b"200 OK" in read_bytes(opened(stack, port, "127.0.0.2", WHOLE))

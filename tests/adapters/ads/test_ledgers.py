@@ -151,8 +151,8 @@ def test_an_address_that_clicks_too_often_gets_refunds(books: Books) -> None:
     """Two clicks are charged, and refunded with the third; others are not affected."""
     tokens = [f"t{number}" for number in range(5)]
     books.ledger.record_impressions([offered(token, "0.01", "9.00") for token in tokens], ASKED)
-    came = [books.ledger.record_click(token, person()).objection for token in tokens[:4]]
-    assert came == [None] * 2 + [ClickRejection.SAME_ADDRESS] * 2
+    received = [books.ledger.record_click(token, person()).objection for token in tokens[:4]]
+    assert received == [None] * 2 + [ClickRejection.SAME_ADDRESS] * 2
     assert books.balance().charged == Decimal(0)
     assert [one.times for one in books.reader.read_refused_clicks(DAY)] == [4]
     assert books.ledger.record_click(tokens[4], person(mark="cd")).objection is None
@@ -162,8 +162,8 @@ def test_an_address_that_clicks_too_often_gets_refunds(books: Books) -> None:
 def test_one_network_cannot_use_up_a_budget(books: Books) -> None:
     """After its first click, it is charged at most a fifth of the budget, from any of its addresses."""
     books.ledger.record_impressions([offered(token, "0.15") for token in "abc"], ASKED)
-    came = [books.ledger.record_click(token, person(mark=f"12345678{token}")).objection for token in "ab"]
-    assert came == [None, ClickRejection.SAME_NETWORK]
+    received = [books.ledger.record_click(token, person(mark=f"12345678{token}")).objection for token in "ab"]
+    assert received == [None, ClickRejection.SAME_NETWORK]
     assert books.ledger.record_click("c", person(mark="cd")).objection is None
 
 

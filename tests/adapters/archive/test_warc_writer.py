@@ -420,8 +420,8 @@ def test_what_was_never_acknowledged_is_moved_aside(tmp_path: Path) -> None:
     (tmp_path / "vedette-notes.txt").write_bytes(b"x")
     files = {place.file: (tmp_path / place.file).read_bytes() for place in places}
     first, *others = files
-    told = quarantine_unacknowledged(tmp_path, {first: len(files[first])})
-    assert [words.split()[0] for words in told] == others
+    report = quarantine_unacknowledged(tmp_path, {first: len(files[first])})
+    assert [words.split()[0] for words in report] == others
     left = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     assert left == ["theirs.warc.gz", "vedette-notes.txt", first]
     assert {path.name: path.read_bytes() for path in (tmp_path / UNACKNOWLEDGED_DIR).iterdir()} == {

@@ -379,9 +379,9 @@ def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) ->
         path.chmod(0o555 if path.is_dir() else 0o444)
     open_to_all.chmod(0o555)
     before = contents(open_to_all)
-    said, _ = child(OPEN_AS_NOBODY, open_to_all if exists else open_to_all / "data", NOBODY).communicate()
-    assert said.startswith("StoreError")
-    assert "you can write to" in said
+    message, _ = child(OPEN_AS_NOBODY, open_to_all if exists else open_to_all / "data", NOBODY).communicate()
+    assert message.startswith("StoreError")
+    assert "you can write to" in message
     assert contents(open_to_all) == before
 
 
@@ -392,9 +392,9 @@ def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
         path.chmod(0o777 if path.is_dir() else 0o666)
     (open_to_all / "state.db").chmod(0o444)
     open_to_all.chmod(0o777)
-    said, _ = child(OPEN_AS_NOBODY, open_to_all, NOBODY).communicate()
-    assert said.startswith("StoreError")
-    assert "permissions" in said
+    message, _ = child(OPEN_AS_NOBODY, open_to_all, NOBODY).communicate()
+    assert message.startswith("StoreError")
+    assert "permissions" in message
 
 
 def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:

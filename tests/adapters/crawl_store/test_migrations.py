@@ -87,10 +87,10 @@ def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
     with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         state.db.close()
-    (told,) = state.notices
-    assert told.isprintable()
-    assert "was upgraded" in told
-    assert "sites" in told
+    (report,) = state.notices
+    assert report.isprintable()
+    assert "was upgraded" in report
+    assert "sites" in report
     check(folder)
 
 

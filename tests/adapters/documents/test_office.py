@@ -34,8 +34,8 @@ def packed(parts: dict[str, str], method: int = zipfile.ZIP_DEFLATED) -> bytes:
 def relations(**targets: str) -> str:
     """Return relations by id: "type target", or an address of the web."""
     found = []
-    for id_, said in targets.items():
-        kind, _, target = said.rpartition(" ")
+    for id_, words in targets.items():
+        kind, _, target = words.rpartition(" ")
         outside = "" if kind else ' TargetMode="External"'
         found.append(f'<Relationship Id="{id_}" Type="{OFFICE}/{kind or "hyperlink"}" Target="{target}"{outside}/>')
     return f'<Relationships xmlns="x">{"".join(found)}</Relationships>'

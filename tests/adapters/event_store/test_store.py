@@ -251,7 +251,7 @@ def test_each_is_counted_once(steps: list[tuple[str, int, int]]) -> None:
         "click": click,
         "view": view,
     }
-    told: dict[tuple[str, int], None] = {}
+    report: dict[tuple[str, int], None] = {}
     with TemporaryDirectory(dir=MEMORY) as name, ExitStack() as closing_:
         folder = Path(name)
         logs, book = [EventLog(folder, f"server-{which}") for which in (0, 1)], EventStore(folder)
@@ -266,18 +266,18 @@ def test_each_is_counted_once(steps: list[tuple[str, int, int]]) -> None:
                 book = EventStore(folder)
             else:
                 logs[which].append(made[step](number))
-                told[step, number] = None
+                report[step, number] = None
         closing_.callback(book.close)
         for log in logs:
             log.close()
         while book.ingest_logs().left_bytes:
             pass
         totals, counts = EventReader(folder).read_totals(0.0), EventReader(folder).list_top_queries(0.0, 9)
-        assert list((folder / "log").iterdir()) == [] if told else True
-    slates = {number for step, number in told if step == "slate"}
+        assert list((folder / "log").iterdir()) == [] if report else True
+    slates = {number for step, number in report if step == "slate"}
     assert totals.searches == sum(count.searches for count in counts) == len(slates)
-    assert totals.views == len({number for step, number in told if step == "view"} & slates)
-    assert totals.clicks == len({number for step, number in told if step == "click"} & slates)
+    assert totals.views == len({number for step, number in report if step == "view"} & slates)
+    assert totals.clicks == len({number for step, number in report if step == "click"} & slates)
     assert totals.clicks == sum(count.clicks for count in counts)
     assert all(count.visitors == 1 for count in counts)
 
@@ -290,9 +290,9 @@ def test_kill_9_in_a_burst_loses_nothing_that_was_acknowledged(tmp_path: Path) -
             command = [sys.executable, "-c", BURST, str(tmp_path)]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
                 assert writer.stdout is not None
-                for _, told in zip(range(5), writer.stdout, strict=False):
+                for _, report in zip(range(5), writer.stdout, strict=False):
                     book.ingest_logs(20_000)
-                    acknowledged = max(acknowledged, int(told))
+                    acknowledged = max(acknowledged, int(report))
                 writer.send_signal(signal.SIGKILL)
                 acknowledged = max([acknowledged, *map(int, writer.stdout)])
             while book.ingest_logs().left_bytes:

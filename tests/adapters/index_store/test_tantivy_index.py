@@ -630,9 +630,9 @@ def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
     filled(tmp_path)
     (tmp_path / "meta.json").write_text(content)
     for opening in (open_reader, open_writer):
-        with pytest.raises(StoreCorrupt, match="vedette reindex") as told:
+        with pytest.raises(StoreCorrupt, match="vedette reindex") as report:
             opening(tmp_path)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(report.value)
 
 
 @pytest.mark.parametrize("kind", ["term", "idx", "fast"])

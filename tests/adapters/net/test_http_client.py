@@ -53,17 +53,17 @@ def outcome_of(client: HttpClient, server: WireServer, path: str = "/", host: st
     return outcomes_of(client, 1)[0]
 
 
-def answer_to(client: HttpClient, said: Said) -> FetchResponse:
+def answer_to(client: HttpClient, message: Said) -> FetchResponse:
     """Return the response that a client parses from these bytes."""
-    with WireServer(lambda _: said) as server:
+    with WireServer(lambda _: message) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, FetchResponse), outcome
     return outcome
 
 
-def failure_of(client: HttpClient, said: Said) -> Failure:
+def failure_of(client: HttpClient, message: Said) -> Failure:
     """Return why these bytes are not a response."""
-    with WireServer(lambda _: said) as server:
+    with WireServer(lambda _: message) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, NoResponse), outcome
     assert outcome.detail
@@ -129,8 +129,8 @@ def test_gzip_is_unpacked(client: HttpClient) -> None:
 
 def test_a_bomb_is_too_large(client: HttpClient) -> None:
     """A small body that expands beyond the limit is rejected."""
-    said = whole(gzip.compress(bytes(LIMITS.body_bytes + 1)), "Content-Encoding: gzip")
-    assert failure_of(client, said) is Failure.TOO_LARGE
+    message = whole(gzip.compress(bytes(LIMITS.body_bytes + 1)), "Content-Encoding: gzip")
+    assert failure_of(client, message) is Failure.TOO_LARGE
 
 
 def test_codings_as_servers_announce_them(client: HttpClient) -> None:
@@ -145,8 +145,8 @@ def test_codings_as_servers_announce_them(client: HttpClient) -> None:
 @pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
 def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, length: str) -> None:
     """RFC 9309 asks for at least 500 KiB: a longer file is truncated, not rejected."""
-    said = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
-    with WireServer(lambda _: said) as server:
+    message = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
+    with WireServer(lambda _: message) as server:
         client.submit(FetchRequest("http://one.test/robots.txt", "robots"), route_to(server))
         (answer,) = outcomes_of(client, 1)
     assert isinstance(answer, FetchResponse)
@@ -163,7 +163,7 @@ def test_redirects_are_told_not_followed(client: HttpClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "failure"),
+    ("message", "failure"),
     [
         (Said(b"", "reset"), Failure.RESET),
         (Said(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "reset"), Failure.RESET),
@@ -176,9 +176,9 @@ def test_redirects_are_told_not_followed(client: HttpClient) -> None:
         (Said(b"HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n", "hang"), Failure.TOO_LARGE),
     ],
 )
-def test_broken_answers_are_values(client: HttpClient, said: Said, failure: Failure) -> None:
+def test_broken_answers_are_values(client: HttpClient, message: Said, failure: Failure) -> None:
     """Each kind of broken response has a name, and none is an exception."""
-    assert failure_of(client, said) is failure
+    assert failure_of(client, message) is failure
 
 
 def test_an_endless_chunked_body_is_too_large(client: HttpClient) -> None:
@@ -248,8 +248,8 @@ def test_hosts_go_where_they_are_pinned(client: HttpClient) -> None:
     with WireServer(script, "127.0.0.2") as two, WireServer(script, "127.0.0.3", two.port) as three:
         plan = [("a.test", two), ("b.test", three), ("a.test", three), ("a.test", two)]
         answers = [outcome_of(client, server, host=host) for host, server in plan]
-    said = [(answer.body, answer.address) for answer in answers if isinstance(answer, FetchResponse)]
-    assert said == [(f"{server.address} {host}".encode(), server.address) for host, server in plan]
+    message = [(answer.body, answer.address) for answer in answers if isinstance(answer, FetchResponse)]
+    assert message == [(f"{server.address} {host}".encode(), server.address) for host, server in plan]
 
 
 def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,10 +348,10 @@ BROKEN = (
 )
 
 
-@pytest.mark.parametrize("said", BROKEN)
-def test_a_header_line_without_a_colon_loses_no_page(client: HttpClient, said: Said) -> None:
+@pytest.mark.parametrize("message", BROKEN)
+def test_a_header_line_without_a_colon_loses_no_page(client: HttpClient, message: Said) -> None:
     """The first attempt asks for a retry; from then on such lines are ignored."""
-    with WireServer(lambda _: said) as server:
+    with WireServer(lambda _: message) as server:
         first, *more = (outcome_of(client, server, f"/{number}") for number in range(3))
     assert isinstance(first, NoResponse)
     assert (first.failure, first.detail) == (
@@ -391,9 +391,9 @@ def test_broken_header_lines_over_tls(
 
 def test_the_limits_hold_behind_the_header_filter() -> None:
     """Endless headers and a body that is too large are given up as always."""
-    said = iter((whole(b"", "oops"), Said(b"HTTP/1.1 200 OK\r\nA: b\r\n", "repeat"), whole(b"x" * 100_001)))
+    message = iter((whole(b"", "oops"), Said(b"HTTP/1.1 200 OK\r\nA: b\r\n", "repeat"), whole(b"x" * 100_001)))
     client = HttpClient(real_clock(), LIMITS)
-    with WireServer(lambda _: next(said)) as server:
+    with WireServer(lambda _: next(message)) as server:
         outcomes = [outcome_of(client, server) for _ in range(3)]
     client.close()
     failures = [outcome.failure for outcome in outcomes if isinstance(outcome, NoResponse)]

@@ -29,9 +29,9 @@ FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], 
 class DribblingServer(WireServer):
     """A server that sends one byte at a time, with a pause after each."""
 
-    def _say(self, connection: socket.socket, said: Said) -> bool:
-        for at in range(len(said.data)):
-            connection.sendall(said.data[at : at + 1])
+    def _say(self, connection: socket.socket, words: Said) -> bool:
+        for at in range(len(words.data)):
+            connection.sendall(words.data[at : at + 1])
             if self._ending.wait(0.05):
                 return False
         return True
@@ -61,9 +61,9 @@ def outcome_at(
     return outcome_of(client, FetchRequest(url, "page", (), secret_headers), Endpoint(server.address, server.port))
 
 
-def failure_in(client: HttpClient, said: Said, kind: type[WireServer] = WireServer) -> NoResponse:
+def failure_in(client: HttpClient, words: Said, kind: type[WireServer] = WireServer) -> NoResponse:
     """Return why these bytes are not a response."""
-    with kind(lambda _: said) as server:
+    with kind(lambda _: words) as server:
         outcome = outcome_at(client, server)
     assert isinstance(outcome, NoResponse), outcome
     return outcome
@@ -141,8 +141,8 @@ def test_only_the_pinned_address_is_opened(pinned: str, opened: tuple[str, int],
 )
 def test_a_long_head_is_too_large(client: HttpClient, head: bytes) -> None:
     """The server can't choose the number or size of headers."""
-    said = Said(b"HTTP/1.1 200 OK\r\n" + head + b"Content-Length: 0\r\n\r\n")
-    assert failure_in(client, said).failure is Failure.TOO_LARGE
+    words = Said(b"HTTP/1.1 200 OK\r\n" + head + b"Content-Length: 0\r\n\r\n")
+    assert failure_in(client, words).failure is Failure.TOO_LARGE
 
 
 @pytest.mark.parametrize("count", [10, 200])
@@ -157,22 +157,22 @@ def test_an_ordinary_head_is_not(client: HttpClient, count: int) -> None:
 
 def test_endless_promises_end(client: HttpClient) -> None:
     """A server that sends 1xx responses forever is given up."""
-    said = Said(b"HTTP/1.1 103 Early Hints\r\nX-Y: z\r\n\r\n" * 100, "repeat")
-    assert failure_in(client, said).failure is Failure.TOO_LARGE
+    words = Said(b"HTTP/1.1 103 Early Hints\r\nX-Y: z\r\n\r\n" * 100, "repeat")
+    assert failure_in(client, words).failure is Failure.TOO_LARGE
 
 
 def test_endless_trailers_end(client: HttpClient) -> None:
     """Data after the last chunk counts as well."""
-    said = Said(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Y: z\r\n" * 1000, "hang")
-    assert failure_in(client, said).failure is Failure.TOO_LARGE
+    words = Said(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Y: z\r\n" * 1000, "hang")
+    assert failure_in(client, words).failure is Failure.TOO_LARGE
 
 
 @pytest.mark.parametrize("body", [b"", b"\r\n" + b"x" * 10_000], ids=["head", "body"])
 def test_a_dribble_is_too_slow(body: bytes) -> None:
     """A server that sends a byte now and then is given up long before the time limit."""
-    said = Said(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n" + (body or b"X-Y: z\r\n" * 1000))
+    words = Said(b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n" + (body or b"X-Y: z\r\n" * 1000))
     with closing(HttpClient(real_clock(), HURRIED)) as client:
-        refused = failure_in(client, said, DribblingServer)
+        refused = failure_in(client, words, DribblingServer)
     assert refused.failure is Failure.TIMEOUT
     assert "slow" in refused.detail
 
@@ -184,14 +184,14 @@ def test_no_secret_is_ever_shown(client: HttpClient, secret: str, name: str, man
 
     This is true even if the server repeats it in a part of its response that is quoted.
     """
-    said = {
+    words = {
         "fine": whole(b"page"),
         "echo": whole(b"\x1f\x8b" + bytes(20), f"Content-Encoding: gzip, {secret.replace(',', ';')}"),
         "cut": Said(f"HTTP/1.1 200 {secret}\r\nContent-Length: 99\r\n\r\n{secret}".encode(), "close"),
         "junk": Said(f"{secret} {secret}\r\n\r\n".encode(), "close"),
     }[manner]
     secret_headers = ((name, secret),)
-    with WireServer(lambda _: said) as server:
+    with WireServer(lambda _: words) as server:
         ask = FetchRequest("http://one.test/", "page", (("accept", "*/*"),), secret_headers)
         outcome = outcome_of(client, ask, Endpoint(server.address, server.port))
         assert server.questions[0].header(name) == secret

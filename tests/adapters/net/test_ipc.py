@@ -318,8 +318,8 @@ def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
         with subprocess.Popen([sys.executable, "-c", EAGER, str(path)], stdout=subprocess.PIPE) as eager:
             time.sleep(0.05 + number / 1000)
             with listen(path):
-                told, _ = eager.communicate(timeout=PATIENCE_S)
-        assert told == b""
+                answer, _ = eager.communicate(timeout=PATIENCE_S)
+        assert answer == b""
 
 
 def test_without_a_listener_there_is_no_connection(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ def page(number: int) -> str:
 
 def tell(store: UrlStore, urls: list[str], priorities: list[int] | None = None, host: str = HOST) -> list[int]:
     """Add links to one host, and return the ids of the new ones."""
-    told = LinkBatch(urls, store.intern_hosts([host] * len(urls)), [3] * len(urls), priorities or [0] * len(urls))
-    return [int(id_) for id_ in store.add(told, found_s=10.0)]
+    report = LinkBatch(urls, store.intern_hosts([host] * len(urls)), [3] * len(urls), priorities or [0] * len(urls))
+    return [int(id_) for id_ in store.add(report, found_s=10.0)]
 
 
 def lease(store: UrlStore, count: int, host: int = 0, until_s: float = 60.0) -> list[LeasedUrl]:
@@ -171,7 +171,7 @@ def test_empty_batches(store: UrlStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "report",
     [
         LinkBatch([page(1)], [1], [0], [0]),
         LinkBatch([page(1)], [-1], [0], [0]),
@@ -180,11 +180,11 @@ def test_empty_batches(store: UrlStore) -> None:
         LinkBatch([page(1)], [0], [], [0]),
     ],
 )
-def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: LinkBatch) -> None:
+def test_wrong_batches_leave_the_store_usable(store: UrlStore, report: LinkBatch) -> None:
     """A batch with an unknown host, queue or missing column is rejected before it has any effect."""
     tell(store, [page(0)])
     with pytest.raises(ValueError, match=r"host|front queue|columns"):
-        store.add(told, found_s=0.0)
+        store.add(report, found_s=0.0)
     assert tell(store, [page(1)]) == [2]
 
 

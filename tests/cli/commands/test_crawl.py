@@ -114,7 +114,7 @@ POLITE = ("--allow-private", "--delay", "10ms")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["up", "--listen", ""], "vedette up https://"),
         (["up", "127.0.0.1:9"], "--allow-private"),
@@ -144,10 +144,10 @@ POLITE = ("--allow-private", "--delay", "10ms")
     ],
 )
 def test_what_cannot_be_done_gets_one_line_and_leaves_no_folder(
-    arguments: list[str], said: str, tmp_path: Path
+    arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     """Exit code 2, one line that says what to type, and nothing is created on disk."""
-    assert said in complaint(*arguments, cwd=tmp_path)
+    assert message in complaint(*arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,8 +253,8 @@ def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
         assert "sites resume" in complaint("fetch", site + "new", "--data", "d", cwd=tmp_path)
         assert "/new" not in _Web.asked
         vedette("sites", "resume", site, "--data", "d", cwd=tmp_path)
-        (came,) = run_json("fetch", site + "new", "--data", "d", cwd=tmp_path)["urls"]
-        assert (came["status"], came["title"]) == (200, "Unlinked")
+        (received,) = run_json("fetch", site + "new", "--data", "d", cwd=tmp_path)["urls"]
+        assert (received["status"], received["title"]) == (200, "Unlinked")
         assert (
             run_json("fetch", site + "new", "--no-wait", "--data", "d", cwd=tmp_path)["urls"][0]["url"] == site + "new"
         )

@@ -347,7 +347,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "words"),
     [
         (["export"], "urls or warc"),
         (["import"], "urls or warc"),
@@ -361,7 +361,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
     ],
 )
 def test_a_wrong_line_gets_one_line_that_helps(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The only output is one line, and nothing is created."""
     monkeypatch.chdir(tmp_path)
@@ -369,7 +369,7 @@ def test_a_wrong_line_gets_one_line_that_helps(
     assert done.returncode in {1, 2}
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
-    assert said in done.stderr
+    assert words in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

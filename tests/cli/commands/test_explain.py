@@ -9,8 +9,8 @@ def describe(**changed: Any) -> dict[str, Any]:
     """Return what ``runtime.explain.decisions`` reports about a page that was fetched twice."""
     rates = {"rate_d": 1 / 3, "rate_low_d": 1 / 9, "rate_high_d": 1.0}
     facts = {"policy": "expected-gain", "reason": "", **rates, "chance": 0.4, "worth": 0.25, "price": 0.5}
-    brought = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "changed main text"}
-    return {**facts, **brought, **changed}
+    results = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "changed main text"}
+    return {**facts, **results, **changed}
 
 
 def test_a_page_that_changes_now_and_then() -> None:

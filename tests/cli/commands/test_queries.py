@@ -117,10 +117,10 @@ def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
     rows = run_json("queries", "list", "--days", "1", cwd=recorded)["queries"]
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
-    said = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
-    assert said[0].split() == ["searches", "clicks", "no", "results", "query"]
-    assert said[1].split() == ["40", "1", "0", "Storm", "Warning"]
-    assert len(said) == 2
+    text = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
+    assert text[0].split() == ["searches", "clicks", "no", "results", "query"]
+    assert text[1].split() == ["40", "1", "0", "Storm", "Warning"]
+    assert len(text) == 2
 
 
 def test_queries_without_results_are_listed(recorded: Path) -> None:
@@ -234,8 +234,8 @@ def test_old_times_are_forgotten(folder: Path) -> None:
     """Everything before a day is deleted, or everything."""
     run_json("forget", "--before", "2999-01-01", "--yes", cwd=folder)
     assert read_counts(folder) == set()
-    said = vedette("forget", "--all", "--yes", cwd=folder)
-    assert (said.returncode, said.stderr) == (0, "")
+    text = vedette("forget", "--all", "--yes", cwd=folder)
+    assert (text.returncode, text.stderr) == (0, "")
 
 
 def read_up_to_the_end(screen: int) -> str:

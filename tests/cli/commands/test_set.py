@@ -30,8 +30,8 @@ def test_a_setting_is_changed_listed_and_reset(folder: Path, capsys: pytest.Capt
     data = ("--data", str(folder))
     code, out, _ = run(capsys, "refresh.policy", "nutch", *data)
     assert (code, out.startswith("Set refresh.policy to nutch")) == (0, True)
-    told = json.loads(run(capsys, "--json", *data)[1])
-    assert (told["settings"]["refresh.policy"], told["chosen"]) == ("nutch", ["refresh.policy"])
+    report = json.loads(run(capsys, "--json", *data)[1])
+    assert (report["settings"]["refresh.policy"], report["chosen"]) == ("nutch", ["refresh.policy"])
     assert "set here" in run(capsys, *data)[1]
     assert run(capsys, "refresh.policy", "--as-configured", *data)[0] == 0
     assert json.loads(run(capsys, "--json", *data)[1])["chosen"] == []

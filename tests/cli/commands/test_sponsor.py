@@ -26,10 +26,10 @@ def run(tmp_path: Path) -> Run:
     write_sample(tmp_path / "data")
 
     def typed(*words: str) -> tuple[int, str]:
-        said = io.StringIO()
-        with redirect_stdout(said), redirect_stderr(said):
+        message = io.StringIO()
+        with redirect_stdout(message), redirect_stderr(message):
             code = main([*words, "--data", str(tmp_path / "data")])
-        return code, said.getvalue()
+        return code, message.getvalue()
 
     return typed
 
@@ -49,8 +49,8 @@ def test_from_an_advertiser_to_a_report(run: Run, tmp_path: Path) -> None:
     (shown,) = here.choose_ads("cheap red shoes", Visitor("198.51.100.7", "Browser"))
     clock[0] += 5
     assert here.charge_click(shown.impression, Visitor("198.51.100.7", "Browser")).refusal == ""
-    told = json.loads(run("sponsor", "list", "--json")[1])
-    (ad,) = [each for each in told["ads"] if each["ad"] == 2]
+    answer = json.loads(run("sponsor", "list", "--json")[1])
+    (ad,) = [each for each in answer["ads"] if each["ad"] == 2]
     assert (ad["bid"], ad["phrases"], ad["negatives"]) == ("0.40", [{"way": "broad", "phrase": "red shoes"}], ["free"])
     assert run("sponsor", "add", "fall", "--edit", "2", *AD, *PUBLIC)[0] == 0
     assert "2  Red shoes  bid 0.40  waits to be approved" in run("sponsor", "list")[1]
@@ -94,16 +94,16 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
 )
 def test_errors_are_reported_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
     """The error is one line, with exit code 2."""
-    code, said = _typed(run, words)
-    assert (code, why in said) == (2, True), said
+    code, message = _typed(run, words)
+    assert (code, why in message) == (2, True), message
 
 
 def _typed(run: Run, words: tuple[str, ...]) -> tuple[int, str]:
     if words:
         return run("sponsor", *words)
-    said = io.StringIO()
-    with redirect_stderr(said):
-        return main(["sponsor"]), said.getvalue()
+    message = io.StringIO()
+    with redirect_stderr(message):
+        return main(["sponsor"]), message.getvalue()
 
 
 def test_why_an_ad_is_not_shown(run: Run) -> None:
@@ -116,10 +116,10 @@ def test_why_an_ad_is_not_shown(run: Run) -> None:
     assert "exact blue hats = 0.04" in run("sponsor", "list")[1]
     assert "Shown. It is shown in position 1" in run("sponsor", "why", "2", "red shoes")[1]
     assert "contains the negative phrase" in run("sponsor", "why", "2", "free red shoes")[1]
-    told = json.loads(run("sponsor", "why", "2", "blue hats", "--json")[1])
-    assert (told["shown"], "0.04 is below 0.05" in told["reason"]) == (False, True)
-    code, said = run("sponsor", "why", "9", "red shoes")
-    assert (code, "there is no ad 9" in said) == (2, True)
+    answer = json.loads(run("sponsor", "why", "2", "blue hats", "--json")[1])
+    assert (answer["shown"], "0.04 is below 0.05" in answer["reason"]) == (False, True)
+    code, message = run("sponsor", "why", "9", "red shoes")
+    assert (code, "there is no ad 9" in message) == (2, True)
 
 
 def test_a_budget_over_all_campaigns_stays_where_it_is_not_named(run: Run) -> None:

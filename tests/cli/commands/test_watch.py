@@ -27,10 +27,10 @@ def run(tmp_path: Path) -> Run:
     config.write_text('[serve]\nwebhook_networks = ["127.0.0.1"]\n')
 
     def typed(*words: str) -> tuple[int, str]:
-        said = StringIO()
-        with redirect_stdout(said), redirect_stderr(said):
+        text = StringIO()
+        with redirect_stdout(text), redirect_stderr(text):
             code = main([*words, "--data", str(folder), "--config", str(config)])
-        return code, said.getvalue()
+        return code, text.getvalue()
 
     return typed
 
@@ -53,25 +53,25 @@ def add_new_pages(folder: Path, *titles: str) -> None:
 
 def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
     """Its secret is shown; duplicate and unknown names are refused with what to do."""
-    code, said = run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
+    code, text = run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     assert code == 0
-    assert "whsec_" in said
-    assert "/new.atom?watch=all" in said
+    assert "whsec_" in text
+    assert "/new.atom?watch=all" in text
     assert run("watch", "add", "all", "--site", "*")[0] == 2
-    code, said = run("watch", "list", "--json")
-    (row,) = [row for row in json.loads(said)["watches"] if row["name"] == "all"]
+    code, text = run("watch", "list", "--json")
+    (row,) = [row for row in json.loads(text)["watches"] if row["name"] == "all"]
     assert (row["site"], row["webhook"], row["items"]) == ("*", "http://127.0.0.1:9/hook", 0)
     assert "nothing sent yet" in run("watch", "list")[1]
-    code, said = run("watch", "remove", "al")
-    assert (code, 'did you mean "all"?' in said) == (2, True)
+    code, text = run("watch", "remove", "al")
+    assert (code, 'did you mean "all"?' in text) == (2, True)
     assert run("watch", "remove", "all")[0] == 0
 
 
 def test_a_test_message_reports_its_outcome(run: Run) -> None:
     """If nothing is listening there, the exit code says so, and so does the list afterwards."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
-    code, said = run("watch", "test", "all")
-    assert (code, "no connection" in said) == (1, True)
+    code, text = run("watch", "test", "all")
+    assert (code, "no connection" in text) == (1, True)
     assert "no connection" in run("watch", "list")[1]
     run("watch", "add", "feed", "--query", "harbour")
     assert run("watch", "test", "feed")[0] == 2
@@ -88,9 +88,9 @@ def test_an_undelivered_message_is_shown_with_the_number_that_wait(run: Run, tmp
             book.publish([MatchedItem(number, item, (mark,), (mark,))], (), NOW_S)
         (first,) = book.list_due(NOW_S + 1, [], 5)
         book.record_attempt(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
-    said = run("watch", "list")[1]
-    assert "tried 1 time: status 503" in said
-    assert "2 messages queued behind it" in said
+    text = run("watch", "list")[1]
+    assert "tried 1 time: status 503" in text
+    assert "2 messages queued behind it" in text
     (row,) = [row for row in json.loads(run("watch", "list", "--json")[1])["watches"] if row["name"] == "all"]
     assert row["last_message"] == {"error": "status 503", "tries": 1, "behind": 2}
 
@@ -112,10 +112,10 @@ def test_an_undelivered_message_is_shown_with_the_number_that_wait(run: Run, tmp
 def test_invalid_alerts_are_refused_in_one_line(run: Run, words: tuple[str, ...], why: str) -> None:
     """The error says what to write instead."""
     if words == ("watch",):
-        said = StringIO()
-        with redirect_stderr(said):
+        text = StringIO()
+        with redirect_stderr(text):
             assert main(words) == 2
-        assert why in said.getvalue()
+        assert why in text.getvalue()
         return
     code, said_ = run(*words)
     assert (code, why in said_, len(said_.splitlines())) == (2, True, 1)
@@ -125,10 +125,10 @@ def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
     """Without a cursor, the latest are shown; with one, those after it; a terminal only gets text."""
     assert "No new pages yet" in run("new")[1]
     add_new_pages(tmp_path / "data", "First", "Second \x1b[31m")
-    code, said = run("new")
+    code, text = run("new")
     assert code == 0
-    assert "First" in said
-    assert "\x1b" not in said
+    assert "First" in text
+    assert "\x1b" not in text
     answer = json.loads(run("new", "--json", "--since", "1")[1])
     assert [item["title"] for item in answer["items"]] == ["Second \x1b[31m"]
     assert json.loads(run("new", "--json", "--since", answer["cursor"])[1])["items"] == []

@@ -27,9 +27,9 @@ def test_the_table_has_minutes_or_never() -> None:
     assert "98 of 100" in text
     assert "9 to 11" in text
     assert "never" in text
-    told = json.loads(json.dumps(to_dict(run()), allow_nan=False))
-    assert told["ways"]["sitemaps"]["told"]["median_s"] is None
-    assert told["ways"]["default"]["told"]["share"] == pytest.approx(0.98)
+    answer = json.loads(json.dumps(to_dict(run()), allow_nan=False))
+    assert answer["ways"]["sitemaps"]["told"]["median_s"] is None
+    assert answer["ways"]["default"]["told"]["share"] == pytest.approx(0.98)
 
 
 @pytest.mark.parametrize("more", [["--report"], ["--for", "1min"], ["--world", "made:tiny"]])

@@ -78,10 +78,10 @@ def test_the_console_shows_the_report(tmp_path: Path) -> None:
 
 def test_means_are_over_all_samples_and_gains_per_refresh() -> None:
     """The numbers in the JSON follow from the samples."""
-    told = to_dict(month())["policies"]["uniform"]
-    assert told["quality"] == pytest.approx(0.9)
-    assert told["gain_per_refresh"] == pytest.approx((0.9 - 0.85) / 80)
-    assert told["budget_used"] == pytest.approx(1.0)
+    answer = to_dict(month())["policies"]["uniform"]
+    assert answer["quality"] == pytest.approx(0.9)
+    assert answer["gain_per_refresh"] == pytest.approx((0.9 - 0.85) / 80)
+    assert answer["budget_used"] == pytest.approx(1.0)
 
 
 def test_a_crawler_that_does_not_spend_its_budget_is_named() -> None:
@@ -125,9 +125,9 @@ def test_days_of_three_crawlers_are_measured(tmp_path: Path) -> None:
         assert process.wait(600) == 0, (tmp_path / "err").read_text()
     finally:
         kill_all(process)
-    told = json.loads((tmp_path / "out").read_text())
-    assert len(told["policies"]) == TREES
-    for policy, numbers in told["policies"].items():
+    answer = json.loads((tmp_path / "out").read_text())
+    assert len(answer["policies"]) == TREES
+    for policy, numbers in answer["policies"].items():
         assert 0.5 < numbers["budget_used"] < 1.5, policy
         assert numbers["refreshes"] > 0, policy
         assert numbers["quality"] >= numbers["quality_unrefreshed"] - 0.01, policy

@@ -34,12 +34,12 @@ def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.C
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     command = [*TINY[:-1], "made:tiny,live:nowhere", "--budget", "2", "--policies", "random", "--seeds", "2", "--json"]
     assert main(command) == 0
-    told = capsys.readouterr()
-    rows = [json.loads(line) for line in told.out.splitlines()]
+    answer = capsys.readouterr()
+    rows = [json.loads(line) for line in answer.out.splitlines()]
     known = [(row["policy"], row["world"], row["budget"], row["seed"]) for row in rows]
     assert known == [("random", "made:tiny", 2.0, 1), ("random", "made:tiny", 2.0, 2)]
     assert all(0 <= row["freshness"] <= 1 for row in rows)
-    assert "live:nowhere not found" in told.err
+    assert "live:nowhere not found" in answer.err
 
 
 def test_a_run_prints_the_next_command_and_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,9 +79,9 @@ def test_refresh_runs_as_live_in_any_case(capsys: pytest.CaptureFixture[str]) ->
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     command = ["lab", "run", "refresh", "--as-live", "--world", "made:tiny", "--to", "2026-01-12", "--budget", "20"]
     assert main([*command, "--policies", "uniform", "--seeds", "1", "--jobs", "1", "--json"]) == 0
-    told = capsys.readouterr()
-    assert "the crawler's own policy runner and price controller" in told.err
-    assert {json.loads(line)["experiment"] for line in told.out.splitlines()} == {"refresh"}
+    answer = capsys.readouterr()
+    assert "the crawler's own policy runner and price controller" in answer.err
+    assert {json.loads(line)["experiment"] for line in answer.out.splitlines()} == {"refresh"}
 
 
 @pytest.mark.usefixtures("here")
@@ -112,8 +112,8 @@ def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.Capt
     ]
     assert main([*run, "--policies", "round-robin,random", "--out", "runs", "--quiet"]) == 0
     assert main(["lab", "headlines", "runs", "--policy", "round-robin", "--rival", "random", "--json"]) == 0
-    (told,) = capsys.readouterr().out.splitlines()
-    assert json.loads(told)["coverage_ratio"][0] == 1.0  # every poll finds the one page that its source has then
+    (answer,) = capsys.readouterr().out.splitlines()
+    assert json.loads(answer)["coverage_ratio"][0] == 1.0  # every poll finds the one page that its source has then
     assert main(["lab", "headlines", "runs", "--policy", "round-robin", "--rival", "pham"]) == 2
     assert "pham" in capsys.readouterr().err
 
@@ -140,13 +140,13 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
     assert main(["lab", "list"]) == 0
     assert "made:tiny" in capsys.readouterr().out
     assert main(["lab", "list", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert "made:tiny" in told["worlds"]
-    assert all(each["policies"] and each["about"] for each in told["experiments"].values())
+    answer = json.loads(capsys.readouterr().out)
+    assert "made:tiny" in answer["worlds"]
+    assert all(each["policies"] and each["about"] for each in answer["experiments"].values())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (["lab", "run"], "NAME"),
         (["lab", "run", "nothing"], "Available:"),
@@ -189,11 +189,11 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
 )
 @pytest.mark.usefixtures("here")
 def test_wrong_input_gets_one_line_that_helps(
-    arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: Sequence[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 2, nothing on standard output, and the valid values, with the nearest one if there is one."""
     assert main(list(arguments)) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert said in told.err
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    assert text in answer.err

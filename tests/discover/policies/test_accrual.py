@@ -34,8 +34,8 @@ class Site:
         target = np.array([link for links in shows.values() for link in links], np.int64)
         new = np.array([link not in self.known for link in target.tolist()], bool)
         self.known.update(dict.fromkeys(target.tolist()))
-        came = PollResults(np.array(list(shows), np.int64), np.full(len(shows), ok), start, target, new)
-        self.state = POLICY.observe(self.state, self.book.record(came, now), now)
+        received = PollResults(np.array(list(shows), np.int64), np.full(len(shows), ok), start, target, new)
+        self.state = POLICY.observe(self.state, self.book.record(received, now), now)
 
     def picks(self, k: int, now: float, seed: int = 1) -> list[int]:
         """Return which source the policy polls next."""

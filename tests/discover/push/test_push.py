@@ -29,9 +29,9 @@ NOT_MEANT: st.SearchStrategy[object] = (
 )
 
 
-def as_body(told: dict[str, object]) -> bytes:
+def as_body(report: dict[str, object]) -> bytes:
     """Encode as a request body."""
-    return json.dumps(told).encode()
+    return json.dumps(report).encode()
 
 
 def test_a_feed_names_its_hub_and_itself() -> None:
@@ -65,13 +65,13 @@ def test_no_link_header_breaks_the_reader(headers: list[str]) -> None:
 def test_a_ping_says_where_its_key_is() -> None:
     """By default the key file has the key's name and is at the root; or its location is given."""
     plain = parse_ping({"url": "https://example.org/deep/a", "key": KEY})
-    told = parse_ping(
+    report = parse_ping(
         {"url": "https://example.org/deep/a", "key": KEY, "keyLocation": "https://example.org/deep/k.txt"}
     )
     assert isinstance(plain, Ping)
-    assert isinstance(told, Ping)
+    assert isinstance(report, Ping)
     assert plain.key_url == f"https://example.org/{KEY}.txt"
-    assert told.key_url == "https://example.org/deep/k.txt"
+    assert report.key_url == "https://example.org/deep/k.txt"
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_no_body_breaks_the_reader_of_pings(sent: bytes) -> None:
 
 
 @given(st.lists(st.booleans(), max_size=300))
-def test_credit_stays_a_chance_and_follows_what_came(came: list[bool]) -> None:
+def test_credit_stays_a_chance_and_follows_what_came(received: list[bool]) -> None:
     """For any outcomes, trust stays between 0 and 1, and a correct signal never lowers it."""
     credit = NEW_SOURCE
-    for each in came:
+    for each in received:
         credit = credit.update(came_true=each)
     assert 0 < credit.mean < 1
     assert credit.update(came_true=False).mean < credit.update(came_true=True).mean

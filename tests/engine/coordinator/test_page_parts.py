@@ -45,9 +45,9 @@ def test_a_page_loads_from_its_own_origin_by_its_robots_txt() -> None:
         (f"{A}/data.json", "/there"),
         (f"{A}/private/x", f"{A}:8443/x", f"{A}/away", f"{CDN}/app.js", "ftp://a/"),
     )
-    said = ask(crawl(), *good, *bad)
-    assert [said[url] for url in good] == [200, 200]
-    assert [said[url] for url in bad] == [0] * len(bad)
+    text = ask(crawl(), *good, *bad)
+    assert [text[url] for url in good] == [200, 200]
+    assert [text[url] for url in bad] == [0] * len(bad)
 
 
 @pytest.mark.parametrize(

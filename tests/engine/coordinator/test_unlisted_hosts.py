@@ -83,11 +83,11 @@ def test_a_page_reports_a_limited_number_of_hosts() -> None:
 def test_a_reported_host_is_the_target_of_a_link(hrefs: list[str]) -> None:
     """Whatever pages contain, each reported host is the target of a link and not part of a site."""
     links = LinkResolver(SITES)
-    told = links.find_unlisted_hosts(hrefs)
+    report = links.find_unlisted_hosts(hrefs)
     urls = [url for href in hrefs if (url := resolve(href, f"{A}/")) is not None]
-    assert set(told) <= {origin_of(url).host.removesuffix(".") for url in urls}
-    assert not any(SITES.find_by_host(host) for host in told)
-    assert links.find_unlisted_hosts(hrefs) == told
+    assert set(report) <= {origin_of(url).host.removesuffix(".") for url in urls}
+    assert not any(SITES.find_by_host(host) for host in report)
+    assert links.find_unlisted_hosts(hrefs) == report
 
 
 def test_the_memory_of_hosts_is_bounded() -> None:

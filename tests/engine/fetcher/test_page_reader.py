@@ -63,13 +63,13 @@ def test_the_content_of_a_page_is_reported() -> None:
         '<meta property="article:published_time" content="2026-08-01T12:00:00Z">'
         '<meta name="robots" content="noarchive">'
     )
-    told = content(read(f"{head}{page(PROSE)}", (*HTML, ("x-robots-tag", "max-snippet: 60"))))
-    assert (told.language, told.charset, told.description) == ("en", "utf-8", "Boats and nets")
-    assert told.canonical == "https://a.test/docs/harbour"
-    assert told.directives == "noarchive, max-snippet:60"
-    assert told.published_s == datetime(2026, 8, 1, 12, tzinfo=UTC).timestamp()
-    assert told.words > 50
-    assert told.objections == ()
+    report = content(read(f"{head}{page(PROSE)}", (*HTML, ("x-robots-tag", "max-snippet: 60"))))
+    assert (report.language, report.charset, report.description) == ("en", "utf-8", "Boats and nets")
+    assert report.canonical == "https://a.test/docs/harbour"
+    assert report.directives == "noarchive, max-snippet:60"
+    assert report.published_s == datetime(2026, 8, 1, 12, tzinfo=UTC).timestamp()
+    assert report.words > 50
+    assert report.objections == ()
 
 
 def test_links_have_the_names_that_the_page_gives_them() -> None:
@@ -78,8 +78,8 @@ def test_links_have_the_names_that_the_page_gives_them() -> None:
         f'{PROSE}<a href="/b"></a><a href="/b">Boats</a><a href="/c" rel=nofollow>c</a><a href="//x.test/">x</a>'
     )
     result = read(f'<link rel="alternate" hreflang="de" href="/de/harbour">{body}')
-    told = dict(zip(result.links, content(result).anchors, strict=True))
-    assert told == {"https://a.test/b": "Boats", "https://a.test/de/harbour": ""}
+    report = dict(zip(result.links, content(result).anchors, strict=True))
+    assert report == {"https://a.test/b": "Boats", "https://a.test/de/harbour": ""}
 
 
 def test_a_meta_refresh_is_followed() -> None:

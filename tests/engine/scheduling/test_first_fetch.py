@@ -37,9 +37,9 @@ def test_part_of_the_budget_is_reserved_for_first_fetches() -> None:
     """In an hour at a page per second, it is at least a tenth, and hardly more; the others get a time to come back."""
     firsts = asker(DEAR)
     assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
-    told = [firsts.check_price(f"{A}/page", 1, 3_600.0) for _ in range(2)]
-    assert told[1] is not None
-    assert told[1] >= 3_600.0 + MINUTE_S
+    report = [firsts.check_price(f"{A}/page", 1, 3_600.0) for _ in range(2)]
+    assert report[1] is not None
+    assert report[1] >= 3_600.0 + MINUTE_S
 
 
 def crawled(price: float) -> Drive:

@@ -72,8 +72,8 @@ def test_a_new_link_revives_a_page_that_was_given_up() -> None:
 
 def test_a_date_in_a_sitemap_revives_a_page_that_was_given_up() -> None:
     """A sitemap that says that it has changed since then also causes a recheck."""
-    told: dict[str, Served | Server] = {f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml")}
-    drive = long_gone(drive_of({**told, f"{A}/map.xml": site_map({"/gone": 1.0})}))
+    report: dict[str, Served | Server] = {f"{A}/robots.txt": robots(f"Sitemap: {A}/map.xml")}
+    drive = long_gone(drive_of({**report, f"{A}/map.xml": site_map({"/gone": 1.0})}))
     drive.web.replies |= {f"{A}/map.xml": site_map({"/gone": drive.now_s}), GONE: page(title="back")}
     assert drive.run(60 * DAY_S).pages()[GONE].status == 200
 

@@ -99,9 +99,9 @@ def test_urls_without_estimates_keep_their_place() -> None:
 
 def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
     """The lab makes the same decisions as the coordinator's log of an order by impact."""
-    told: list[Decision] = []
-    crawled("impact", ByNumber(), witness=told)
-    orders = [decision for decision in told if decision.stage == "order"]
+    report: list[Decision] = []
+    crawled("impact", ByNumber(), witness=report)
+    orders = [decision for decision in report if decision.stage == "order"]
     assert any("gain" in decision.facts for decision in orders)
     assert find_difference(orders) is None
 

@@ -89,13 +89,13 @@ def test_first_fetches_are_worth_the_same_live_and_in_the_lab() -> None:
     lab.on_fetches(np.zeros(0, np.int64), np.zeros(0), [np.array([0])])
     for number, url in enumerate(fetched):
         links, gain = np.array([urls.index(link) for link in LINKS[url]]), gain_of[url]
-        brought = [FetchGain(rows[url].id, rows[url].fetched_s, gain, None)]
+        results = [FetchGain(rows[url].id, rows[url].fetched_s, gain, None)]
         lab.on_fetches(np.array([urls.index(url)]), np.array([gain]), [links])
-        live.on_first_gains(brought, drive.now_s)
+        live.on_first_gains(results, drive.now_s)
         named[links] += 1
         if number % 3 == 0:
             lab.on_changes(np.array([gain]))
-            live.on_change_gains(brought, drive.now_s)
+            live.on_change_gains(results, drive.now_s)
         unseen = np.flatnonzero((named > 0) & ~np.isin(urls, fetched[: number + 1]))
         waiting = [urls[at] for at in unseen]
         differing += len({*named[unseen].tolist()}) > 1

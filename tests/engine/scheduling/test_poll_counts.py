@@ -72,9 +72,9 @@ def test_a_reason_explains_the_decision_of_the_policy() -> None:
             [PollResult(FEED, 1, ok=True, is_list=True, is_refetch=day > 0, links=shown, new=1)], day * DAY_S
         )
     assert looking.choose(50.0, 1, 9 * DAY_S) == []
-    (told,) = looking.explain([FEED, HOME], 9 * DAY_S).values()
-    assert "24.0 h after the last poll" in told
-    assert told.endswith("a poll must be worth 50")
+    (answer,) = looking.explain([FEED, HOME], 9 * DAY_S).values()
+    assert "24.0 h after the last poll" in answer
+    assert answer.endswith("a poll must be worth 50")
     assert looking.choose(0.001, 1, 9 * DAY_S) == [FEED]
     assert "waiting for its host" in looking.explain([FEED], 9 * DAY_S)[FEED]
 

@@ -55,9 +55,9 @@ class LabAgent:
         rows: list[int] = picks.rows.tolist()
         return rows
 
-    def observe(self, brought: PollResults, now_s: float) -> None:
+    def observe(self, results: PollResults, now_s: float) -> None:
         """Learn."""
-        self.state = self.policy.observe(self.state, self._book.record(brought, now_s), now_s)
+        self.state = self.policy.observe(self.state, self._book.record(results, now_s), now_s)
 
 
 def run_both(world: Frontpages, lab: LabAgent, crawler: LivePoller, price: float, k: int) -> list[Decision]:
@@ -72,12 +72,12 @@ def run_both(world: Frontpages, lab: LabAgent, crawler: LivePoller, price: float
             # A published policy knows no price: it chooses as many as the default would.
             decisions.append((lab.choose(k if isinstance(lab.policy, Accrual) else len(live), now_s), live))
             chosen = np.array(live, np.int64)
-        came = world.poll(chosen, snapshot)
-        ok = came.ok | (snapshot == 0)
-        brought = PollResults(chosen, ok, came.start, came.target, ~known[came.target])
-        known[came.target] = True
-        lab.observe(brought, now_s)
-        crawler.observe(snapshot, brought)
+        received = world.poll(chosen, snapshot)
+        ok = received.ok | (snapshot == 0)
+        results = PollResults(chosen, ok, received.start, received.target, ~known[received.target])
+        known[received.target] = True
+        lab.observe(results, now_s)
+        crawler.observe(snapshot, results)
     return decisions
 
 

@@ -190,9 +190,9 @@ def test_watched_places_are_polled_sooner(place: str) -> None:
     looking.save(now_s)
     alone_s, other_s = waits_s(FEED), waits_s(STILL)
     book.add_alert(AlertRow("w", "m", place=place))
-    told = SourcePoller(book).summarize_source(FEED, now_s)
-    assert told is not None
-    assert told.watched == 1.0
+    report = SourcePoller(book).summarize_source(FEED, now_s)
+    assert report is not None
+    assert report.watched == 1.0
     assert 0.35 * alone_s < waits_s(FEED) < 0.65 * alone_s
     assert waits_s(STILL) == other_s or place == "*"
     book.delete_alert("w")
@@ -208,8 +208,8 @@ def test_a_watch_counts_from_the_next_question_on() -> None:
     shares = []
     for watch in (AlertRow("q", "1", query="harbour"), AlertRow("s", "2", place="a.test", query="harbour")):
         book.add_alert(watch)
-        told = looking.summarize_source(FEED, now_s)
-        shares.append(told.watched if told else None)
+        report = looking.summarize_source(FEED, now_s)
+        shares.append(report.watched if report else None)
     assert shares == [0.0, 0.5]
 
 
@@ -258,11 +258,11 @@ def test_estimated_link_rates_are_shown() -> None:
     """If each hourly poll finds three links, somewhat more appear, because some vanish before the poll."""
     looking = SourcePoller(memory_book())
     now_s = poll_hourly(looking, 72)
-    told = looking.summarize_source(FEED, now_s + HOUR_S)
-    assert told is not None
-    assert 2.0 < told.low < told.an_hour < told.high < 6.0
-    assert (told.looks, told.found, told.wasted) == (71, 213, 0)
-    assert told.expected > 1.0
+    report = looking.summarize_source(FEED, now_s + HOUR_S)
+    assert report is not None
+    assert 2.0 < report.low < report.an_hour < report.high < 6.0
+    assert (report.looks, report.found, report.wasted) == (71, 213, 0)
+    assert report.expected > 1.0
     assert looking.summarize_source(PLAIN, now_s) is None
 
 

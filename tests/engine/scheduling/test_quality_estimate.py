@@ -47,12 +47,12 @@ def test_true_chances_and_losses_give_the_true_quality_on_average() -> None:
     chance, views, lost = rng.random(400), rng.pareto(1.5, 400), rng.uniform(0.0, 0.6, 400)
     per_view = 0.8
     loss = ChangeLoss(per_view=per_view).observe(np.tile(views * lost * per_view, 9), np.tile(views, 9))
-    said = estimate_quality(Freshness("any").observe(chance, views), loss)
+    text = estimate_quality(Freshness("any").observe(chance, views), loss)
     outdated = rng.random((4_000, 400)) < chance
     truth = 1.0 - (outdated * views * lost).sum(axis=1) / views.sum()
-    assert said is not None
+    assert text is not None
     # Probability and loss are independent of one another here, page by page; that is the assumption.
-    assert abs(said - truth.mean()) < 0.02
+    assert abs(text - truth.mean()) < 0.02
 
 
 def test_a_crawl_estimates_its_quality_from_views_and_measured_gains() -> None:

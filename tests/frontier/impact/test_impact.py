@@ -14,11 +14,11 @@ SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), SCORES), max_size=30))
-def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
+def test_sketches_keep_the_best(report: list[tuple[int, int, float]]) -> None:
     """In any order of scores, the first places have the best of each page's latest scores."""
     sketches = Sketches.empty(3, first=2, spare=9)
     last: dict[tuple[int, int], float] = {}
-    for query, page, score in told:
+    for query, page, score in report:
         sketches = sketches.put(np.array([query]), np.array([page]), np.array([score]))
         last[query, page] = score
     for query in range(3):
@@ -85,11 +85,11 @@ def test_a_mean_of_few_leans_on_all() -> None:
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=20))
 def test_no_other_weights_fit_better(rows: list[tuple[float, float, float]]) -> None:
     """Weights are at least 0, and no pair on a grid fits the gains of pages better."""
-    one, other, came = np.array(rows).T
-    best = fit_weights(one, other, came)
-    error = ((best[0] * one + best[1] * other - came) ** 2).sum()
+    one, other, received = np.array(rows).T
+    best = fit_weights(one, other, received)
+    error = ((best[0] * one + best[1] * other - received) ** 2).sum()
     assert min(best) >= 0
-    grid = (((a * one + b * other - came) ** 2).sum() for a in np.linspace(0, 3, 7) for b in np.linspace(0, 3, 7))
+    grid = (((a * one + b * other - received) ** 2).sum() for a in np.linspace(0, 3, 7) for b in np.linspace(0, 3, 7))
     assert all(error <= each + 1e-6 * (1 + each) for each in grid)
 
 

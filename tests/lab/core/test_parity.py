@@ -30,8 +30,8 @@ def decisions_of(log: Path) -> list[Decision]:
 
 def is_about_gain(decision: Decision) -> bool:
     """Check whether a decision concerns the gain of a fetch."""
-    told = decision.stage in {"refresh/fetched", "refresh/gained"}
-    return told and bool(np.isfinite(np.array(decision.facts["gain"], float)).any())
+    report = decision.stage in {"refresh/fetched", "refresh/gained"}
+    return report and bool(np.isfinite(np.array(decision.facts["gain"], float)).any())
 
 
 def test_a_crawl_replayed(tmp_path: Path) -> None:

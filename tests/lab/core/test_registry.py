@@ -53,7 +53,7 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("Short", "numbers for"),
         ("NotANumber", "nan"),
@@ -68,9 +68,9 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
         ("Nobody", "there is no"),
     ],
 )
-def test_a_policy_from_elsewhere_that_breaks_a_rule_is_refused_with_words(elsewhere: str, name: str, said: str) -> None:
+def test_a_policy_from_elsewhere_that_breaks_a_rule_is_refused_with_words(elsewhere: str, name: str, text: str) -> None:
     """Each rule has its own error, so that authors know what to fix."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=text):
         find_policy("refresh", f"{elsewhere}:{name}")
 
 

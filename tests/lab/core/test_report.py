@@ -34,12 +34,12 @@ def row(policy: str, seed: int, freshness: float, **more: float) -> Row:
 
 def run_of(rows: list[Row], name: str = "one") -> FinishedRun:
     """Return a finished run."""
-    told: Mapping[str, object] = {
+    answer: Mapping[str, object] = {
         "command": "vedette lab run x",
         "versions": {"vedette": "1"},
         "worlds": {"made:tiny": "ab"},
     }
-    return FinishedRun(name, told, rows)
+    return FinishedRun(name, answer, rows)
 
 
 def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experiment) -> None:
@@ -115,12 +115,12 @@ def test_the_same_is_written_as_plain_values(tmp_path: Path) -> None:
     """The JSON has the question, commands, plots with their tables, and every line of the page, but no path."""
     rows = [row(policy, seed, seed / 10) for policy in ("default", "random") for seed in (1, 2, 3)]
     page, *plots, data = write_report([run_of(rows)], tmp_path / "out")
-    told = json.loads(data.read_text(encoding="utf-8"))
-    assert (told["title"], told["commands"]) == ("tiny", ["vedette lab run x"])
-    assert [plot["file"] for plot in told["plots"]] == [path.name for path in plots]
-    assert all(0 <= plot["table"] < len(told["tables"]) for plot in told["plots"])
+    answer = json.loads(data.read_text(encoding="utf-8"))
+    assert (answer["title"], answer["commands"]) == ("tiny", ["vedette lab run x"])
+    assert [plot["file"] for plot in answer["plots"]] == [path.name for path in plots]
+    assert all(0 <= plot["table"] < len(answer["tables"]) for plot in answer["plots"])
     lines = [line.replace("`", "") for line in page.read_text(encoding="utf-8").splitlines()]
-    for table in told["tables"]:
+    for table in answer["tables"]:
         assert {f"| {' | '.join(row)} |" for row in (table["columns"], *table["rows"])} <= set(lines)
     assert str(tmp_path) not in data.read_text(encoding="utf-8")
 
@@ -219,8 +219,8 @@ def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
 def test_an_interval_that_an_experiment_tells_is_drawn(tmp_path: Path) -> None:
     """If a number does not depend on seeds, the experiment's own interval is drawn."""
     cell = Cell("importance", "live:mine", "pagerank", 10.0, 1)
-    told = {"spearman": 0.5, "spearman_low": 0.4, "spearman_high": 0.7}
-    rows = [Row(cell, told), Row(cell._replace(policy="in-links"), {**told, "spearman": 0.6})]
+    answer = {"spearman": 0.5, "spearman_low": 0.4, "spearman_high": 0.7}
+    rows = [Row(cell, answer), Row(cell._replace(policy="in-links"), {**answer, "spearman": 0.6})]
     write_report([run_of(rows)], tmp_path)
     ends = re.findall(
         r'<line x1="([\d.]+)" x2="([\d.]+)"', (tmp_path / "lab-importance-live-mine-spearman-by-policy.svg").read_text()

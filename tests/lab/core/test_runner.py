@@ -40,11 +40,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def started(here: Path, out: str) -> "subprocess.Popen[str]":
     """Start the real program in its own process group; only its first cells can finish."""
-    told = {"TINY_CELLS": str(FINISHED + 1), "TINY_PIDS": str(here / f"{out}.pids")}
+    report = {"TINY_CELLS": str(FINISHED + 1), "TINY_PIDS": str(here / f"{out}.pids")}
     return subprocess.Popen(
         [sys.executable, "-m", "vedette", *COMMAND, "--out", out, "--quiet"],
         cwd=here,
-        env={**os.environ, **told},
+        env={**os.environ, **report},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -100,9 +100,9 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
         after_some_cells(here, out)
         # A terminal sends Ctrl-C to the whole group; a kill hits one.
         os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
-        _, said = run.communicate(timeout=PATIENCE_S)
+        _, words = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == code
-        assert ("Run the same command to continue" in said) == (how == signal.SIGINT)
+        assert ("Run the same command to continue" in words) == (how == signal.SIGINT)
         assert have_ended(here / f"{out}.pids")
         assert not (here / out / "rows.parquet").exists()
         assert 0 < len(RunFolder(here / out, plan).list_pending()) <= CELLS - FINISHED
@@ -120,9 +120,9 @@ def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
     assert manifest["command"] == f"vedette lab run {TINY} --world made:tiny --budget 2 --policies default --seeds 3"
     assert {"vedette", "python", "numpy", "pyarrow"} <= set(manifest["versions"])
     assert manifest["seeds"] == [1, 2, 3]
-    rows, told = files(here / "out")
+    rows, report = files(here / "out")
     assert manifest["rows"]["sha256"] == hashlib.sha256(rows).hexdigest()
-    assert str(here).encode() not in rows + told
+    assert str(here).encode() not in rows + report
 
 
 def test_a_finished_run_is_not_done_again(here: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "said"),
+    ("begin", "end", "words"),
     [
         ("2023-02-01", "2023-02-01", "empty"),
         ("2023-02-02", "2023-02-01", "empty"),
@@ -182,9 +182,9 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
         ("", "2023-13-01", "not a day or a number"),
     ],
 )
-def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: str) -> None:
+def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, words: str) -> None:
     """An end before the beginning, a date mixed with a number, or neither: each has its own error."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=words):
         parse_span(begin, end)
 
 

@@ -62,9 +62,9 @@ def busy(days: int = 12) -> History:
 
 def batches(history: History, game: JointGame, split: Split | None) -> list[Batch]:
     """Return the decisions of a simulation."""
-    told: list[Batch] = []
-    run_joint(history, asking(history), game, split, told.append)
-    return told
+    report: list[Batch] = []
+    run_joint(history, asking(history), game, split, report.append)
+    return report
 
 
 def test_a_page_is_fetched_only_after_a_link_to_it_was_fetched() -> None:
@@ -104,11 +104,11 @@ def test_quality_counts_what_is_not_discovered_as_missing() -> None:
 def test_no_more_is_fetched_than_the_budget_allows_and_each_page_once_a_batch(name: str) -> None:
     """Over any time from the begin on; and where there is enough to do, nothing is left."""
     game = JointGame(0.0, 12 * DAY_S, budget=5.0)
-    told = batches(busy(), game, SPLITS.get(name))
-    counts = np.cumsum([len(batch.pages) for batch in told])
+    report = batches(busy(), game, SPLITS.get(name))
+    counts = np.cumsum([len(batch.pages) for batch in report])
     assert (counts <= 5.0 * (np.arange(len(counts)) + 1) / 2 + 1e-9).all()
     assert counts[-1] >= 5 * 12 - 1
-    assert all(len(np.unique(batch.pages)) == len(batch.pages) == sum(batch.kinds) for batch in told)
+    assert all(len(np.unique(batch.pages)) == len(batch.pages) == sum(batch.kinds) for batch in report)
 
 
 @pytest.mark.parametrize("name", ["default", "thirds"])

@@ -83,9 +83,9 @@ def test_what_uncrawled_pages_say_is_not_known() -> None:
     before = cut(site())
     after = cut(site(tuple(before.uncrawled.tolist())))
     every = list(load_policies("order").values())
-    told, changed = compute_worths(every, before, 1), compute_worths(every, after, 1)
-    assert list(told) == list(load_policies("order"))
-    for name, worth in told.items():
+    report, changed = compute_worths(every, before, 1), compute_worths(every, after, 1)
+    assert list(report) == list(load_policies("order"))
+    for name, worth in report.items():
         np.testing.assert_array_equal(worth, changed[name], err_msg=name)
 
 

@@ -28,21 +28,21 @@ def post_message(port: int, name: str, body: bytes) -> int:
 def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[float | None]) -> None:
     """For any reports, missed pages count as later than all reported ones."""
     born = {str(number): 10.0 * number for number in range(len(found))}
-    told = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
-    delays = measure_delays(born, told)
-    assert (delays.births, delays.told) == (len(found), len(told))
+    report = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
+    delays = measure_delays(born, report)
+    assert (delays.births, delays.told) == (len(found), len(report))
     assert delays.quarter_s <= delays.median_s <= delays.three_quarters_s
     assert delays.low_s <= delays.median_s <= delays.high_s
-    if 2 * len(told) < len(found):
+    if 2 * len(report) < len(found):
         assert delays.median_s == inf
 
 
 def test_without_births_nothing_is_said() -> None:
     """Without new pages there are no numbers, and the result is the same each time."""
     assert measure_delays({}, {"a": 1.0}).births == 0
-    born, told = {"a": 0.0, "b": 5.0}, earliest_times([("a", 9.0), ("b", 8.0), ("a", 3.0)])
-    assert measure_delays(born, told) == measure_delays(born, told)
-    assert measure_delays(born, told).quarter_s == 3.0
+    born, report = {"a": 0.0, "b": 5.0}, earliest_times([("a", 9.0), ("b", 8.0), ("a", 3.0)])
+    assert measure_delays(born, report) == measure_delays(born, report)
+    assert measure_delays(born, report).quarter_s == 3.0
 
 
 def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:

@@ -29,22 +29,22 @@ def test_one_page_by_hand() -> None:
     Of 8 days it is current on 0-2 and 6-8: a half. Its age grows from 0 to 4 days in 4 days: 8 day-days over 8 days.
     """
     history = small_history([page((0, "a"), (2, "b"))])
-    told = measure_freshness(history, copies((0, 0)), copies((0, 6)), 0, 8 * DAY_S)
-    assert told == pytest.approx((0.5, 1.0, 1.0, 1))
+    report = measure_freshness(history, copies((0, 0)), copies((0, 6)), 0, 8 * DAY_S)
+    assert report == pytest.approx((0.5, 1.0, 1.0, 1))
 
 
 def test_second_change_does_not_make_a_copy_younger() -> None:
     """Out of date since day 1, changed again on day 3, looked at until day 4: age 3 at the end, 4.5 / 4 on average."""
     history = small_history([page((0, "a"), (1, "b"), (3, "c"))])
-    told = measure_freshness(history, copies((0, 0)), copies(), 0, 4 * DAY_S)
-    assert told == pytest.approx((0.25, 4.5 / 4, 0, 0))
+    report = measure_freshness(history, copies((0, 0)), copies(), 0, 4 * DAY_S)
+    assert report == pytest.approx((0.25, 4.5 / 4, 0, 0))
 
 
 def test_a_change_that_is_taken_back_makes_a_copy_current_again() -> None:
     """From day 1 to day 2 the page differs from its copy, then it is the same again: stale for one day of four."""
     history = small_history([page((0, "a"), (1, "b"), (2, "a"))])
-    told = measure_freshness(history, copies((0, 0)), copies((0, 3)), 0, 4 * DAY_S)
-    assert told == pytest.approx((0.75, 0.5 / 4, 0, 1))
+    report = measure_freshness(history, copies((0, 0)), copies((0, 3)), 0, 4 * DAY_S)
+    assert report == pytest.approx((0.75, 0.5 / 4, 0, 1))
 
 
 def test_shares_are_taken_at_each_moment() -> None:
@@ -53,24 +53,24 @@ def test_shares_are_taken_at_each_moment() -> None:
     The share is a half on the first day and 1 on two more: 5/6. By page and day it would be 3 of 4.
     """
     history = small_history([page((0, "a"), (0.5, "b"), died=2), page((1, "c"))])
-    told = measure_freshness(history, copies((0, 0), (1, 1)), copies(), DAY_S, 4 * DAY_S)
-    assert told.freshness == pytest.approx((0.5 + 1 + 1) / 3)
-    assert told.age_days == pytest.approx((0.5 + 1.5) / 2 / 2 / 3)
+    report = measure_freshness(history, copies((0, 0), (1, 1)), copies(), DAY_S, 4 * DAY_S)
+    assert report.freshness == pytest.approx((0.5 + 1 + 1) / 3)
+    assert report.age_days == pytest.approx((0.5 + 1.5) / 2 / 2 / 3)
 
 
 def test_what_is_not_known_does_not_count() -> None:
     """The page lives from day 0 and is first fetched on day 2; a first fetch has nothing to compare with."""
     history = small_history([page((0, "a"), (3, "b"))])
-    told = measure_freshness(history, copies(), copies((0, 2)), 0, 4 * DAY_S)
-    assert told == pytest.approx((0.5, 0.25, 0, 1))
+    report = measure_freshness(history, copies(), copies((0, 2)), 0, 4 * DAY_S)
+    assert report == pytest.approx((0.5, 0.25, 0, 1))
     assert measure_freshness(history, copies(), copies(), 0, 4 * DAY_S) == (1, 0, 0, 0)
 
 
 def test_the_dead_are_found_dead_once() -> None:
     """Of three fetches, the first finds the page unchanged, the second finds it gone, the third nothing new."""
     history = small_history([page((0, "a"), died=2)])
-    told = measure_freshness(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
-    assert told == pytest.approx((1, 0, 1 / 3, 3))
+    report = measure_freshness(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
+    assert report == pytest.approx((1, 0, 1 / 3, 3))
 
 
 def test_a_fetch_at_the_moment_of_a_change_sees_it() -> None:
@@ -82,8 +82,8 @@ def test_a_fetch_at_the_moment_of_a_change_sees_it() -> None:
 def test_a_repository_to_begin_with() -> None:
     """Pages that exist at the start are given, others at birth, except those that had died or appear too late."""
     lives = [page((0, "a")), page((0, "b"), died=1), page((3, "c")), page((9, "d"))]
-    told = initial_copies(small_history(lives), 2 * DAY_S, 5 * DAY_S)
-    assert (told.pages.tolist(), (told.at_s / DAY_S).tolist()) == ([0, 2], [2, 3])
+    report = initial_copies(small_history(lives), 2 * DAY_S, 5 * DAY_S)
+    assert (report.pages.tolist(), (report.at_s / DAY_S).tolist()) == ([0, 2], [2, 3])
 
 
 DAYS = st.integers(0, 8).map(float)
@@ -137,9 +137,9 @@ def test_integrals_are_what_looking_all_the_time_would_show(
     """If pages change at midnight, sampling every noon gives both averages exactly."""
     history = small_history(lives)
     taken = [one for one in taken if one[0] < len(lives)]
-    told = measure_freshness(history, copies(), copies(*taken), 0, end_day * DAY_S)
-    assert (told.freshness, told.age_days) == pytest.approx(at_moments(history, taken, end_day), abs=1e-9)
-    assert told.fetches == len(taken)
+    report = measure_freshness(history, copies(), copies(*taken), 0, end_day * DAY_S)
+    assert (report.freshness, report.age_days) == pytest.approx(at_moments(history, taken, end_day), abs=1e-9)
+    assert report.fetches == len(taken)
 
 
 @given(PASTS, TAKEN)

@@ -42,11 +42,11 @@ def days_of(seed: int = 1, setting: AdMarketSetting = SMALL) -> list[AdMarketDay
 
 def test_the_four_markets_are_as_described() -> None:
     """Days, queries, share of budgets, new ads and shifts are as described."""
-    told = {
+    report = {
         name: (each.days, each.queries, each.budget_share, each.new_share, each.shifts)
         for name, each in AD_MARKETS.items()
     }
-    assert told == {
+    assert report == {
         "few": (8, 3_000, 0.5, 0.0, False),
         "new-ads": (8, 3_000, 0.5, 0.1, False),
         "tight": (10, 10_000, 0.15, 0.1, False),

@@ -13,8 +13,16 @@ TWO = (ShownResult(7, 1, 3.0), ShownResult(8, 2, 2.0, reason="tried"))
 
 def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -> SearchEvent:
     """Return a search with two results."""
-    told = {"id": id_, "at_s": at_s, "query": "Kites", "words": "kites", "total": 2, "visitor": visitor, "results": TWO}
-    return SearchEvent(**{**told, **about})  # type: ignore[arg-type]
+    report = {
+        "id": id_,
+        "at_s": at_s,
+        "query": "Kites",
+        "words": "kites",
+        "total": 2,
+        "visitor": visitor,
+        "results": TWO,
+    }
+    return SearchEvent(**{**report, **about})  # type: ignore[arg-type]
 
 
 def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visitor: str = MARK) -> ClickEvent:
@@ -52,9 +60,9 @@ def test_who_is_back_at_once_did_not_like_it() -> None:
 
 def test_fast_worlds_are_told_by_the_wall() -> None:
     """In a world that runs a thousand times as fast, a user who returns after two real seconds returned immediately."""
-    told = [slate("a"), slate("b", 2105.0)], [click("a", 7, 5.0, 105.0)]
-    assert build_impressions(*told).liked[0] == 1.0
-    assert build_impressions(*told, speed=1000.0).liked[0] == 0.0
+    report = [slate("a"), slate("b", 2105.0)], [click("a", 7, 5.0, 105.0)]
+    assert build_impressions(*report).liked[0] == 1.0
+    assert build_impressions(*report, speed=1000.0).liked[0] == 0.0
 
 
 def test_browsers_of_one_address_are_known_as_such() -> None:

@@ -76,7 +76,7 @@ def test_an_equal_version_is_no_change(main: str, links: list[int], blocks: list
 def test_each_rule_sees_its_own_kind_of_change(new: NewVersion, changed: set[str]) -> None:
     """Bytes: anything. Text: words anywhere. Main and, at first, queries: words of the main text. Links: links."""
     seen = verdicts(version(TEXT + " 7 views", links=[1]), new)
-    assert {rule for rule, said in seen.items() if said} == changed
+    assert {rule for rule, message in seen.items() if message} == changed
 
 
 def test_the_share_follows_how_much_was_rewritten() -> None:

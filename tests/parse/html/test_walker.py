@@ -319,9 +319,9 @@ def test_twice_the_text_is_at_most_twice_the_work(shape: str, read: Callable[[st
 
 def test_lists_are_bounded() -> None:
     """Lists in the result are bounded, however often a page repeats their items."""
-    said = "<h2>x</h2><meta name=date content=x><time datetime=x><link rel=alternate hreflang=a href=b>"
+    message = "<h2>x</h2><meta name=date content=x><time datetime=x><link rel=alternate hreflang=a href=b>"
     data = "<script type=application/ld+json>{}</script>"
-    page = parse_page((said + data) * 5000)
+    page = parse_page((message + data) * 5000)
     kept = (page.headings, page.stamps, page.alternates, page.linked_data, page.robots_meta)
     assert all(0 < len(each) < 5000 for each in kept)
 

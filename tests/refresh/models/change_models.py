@@ -35,8 +35,8 @@ def looks(
     count = len(np.asarray(changed))
     last_s = np.full(count, day * DAY_S)
     before_s = np.full(count, np.nan) if first else last_s - np.asarray(gap_d, np.float64) * DAY_S
-    told = {name: np.asarray(values) for name, values in columns.items()}
-    modified_s = told.pop("modified_s", np.full(count, np.nan))
+    report = {name: np.asarray(values) for name, values in columns.items()}
+    modified_s = report.pop("modified_s", np.full(count, np.nan))
     return KnownPages(
         np.arange(count),
         last_s,
@@ -44,7 +44,7 @@ def looks(
         np.full(count, first),
         modified_s,
         before_s=before_s,
-        **told,
+        **report,
     )
 
 
@@ -72,12 +72,12 @@ def stories(draw: st.DrawFn) -> list[KnownPages]:
     for gap in draw(st.lists(st.sampled_from([0.0, 1e-5, 0.04, 1.0, 6.5, 40.0, 3000.0]), max_size=6)):
         day += gap
         flags = st.lists(st.booleans(), min_size=count, max_size=count)
-        told = st.lists(st.floats(-1e5, 3e9) | st.just(np.nan), min_size=count, max_size=count)
+        report = st.lists(st.floats(-1e5, 3e9) | st.just(np.nan), min_size=count, max_size=count)
         columns: dict[str, Any] = {
-            "modified_s": draw(told),
-            "signal_s": draw(told),
-            "words": draw(told),
-            "links": draw(told),
+            "modified_s": draw(report),
+            "signal_s": draw(report),
+            "words": draw(report),
+            "links": draw(report),
         }
         gone = np.array(draw(flags)) & draw(st.booleans())
         batches.append(looks(draw(flags), day, gap, section=section, site=site, gone=gone, **columns))

@@ -180,9 +180,9 @@ def test_signals_are_trusted_as_far_as_they_were_right() -> None:
         signal_s = np.where(announced, (day - 1) * DAY_S, np.nan)
         memory = model.learn(memory, looks(changed, float(day), 5.0, section=site, site=site, signal_s=signal_s))
     last = looks([False] * 40, 300.0, 5.0, section=site, site=site, signal_s=np.full(40, 301 * DAY_S))
-    unheard, heard = (model.chance(memory, last, later(last, days)) for days in (0.9, 1.1))
-    assert heard[:20].mean() > 0.9
-    assert heard[20:].mean() < 0.6
+    unheard, received = (model.chance(memory, last, later(last, days)) for days in (0.9, 1.1))
+    assert received[:20].mean() > 0.9
+    assert received[20:].mean() < 0.6
     assert unheard[:20].mean() < unheard[20:].mean()
     worth = model.estimate_quality(memory, last)
     assert worth.recall[0] > 0.9

@@ -129,8 +129,8 @@ def waits_d(state: Memory, seen: KnownPages, *, heard: bool, read_d: float = 2.0
     """
     now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
     heard_s = seen.last_fetch_s + read_d * DAY_S
-    said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan), heard_s=heard_s)
-    due_s = POLICY.due(state, said, now, 0.3, rng_for(1, "tests/expected-gain"))
+    text = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan), heard_s=heard_s)
+    due_s = POLICY.due(state, text, now, 0.3, rng_for(1, "tests/expected-gain"))
     return float(due_s[-1] - now) / DAY_S
 
 

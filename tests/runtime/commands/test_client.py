@@ -17,9 +17,9 @@ def test_a_folder_that_is_free_in_a_moment_is_waited_for(tmp_path: Path) -> None
     """The first line of ``vedette up`` is printed before its coordinator answers; a command then takes longer."""
     lock = lock_folder(tmp_path / "data")
     Timer(0.3, lock.close).start()
-    told = client.run_command(tmp_path / "data", AddSite(Site("https://a.test/")), "a test")
-    assert not told["running"]
-    assert "https://a.test/" in told["done"]
+    report = client.run_command(tmp_path / "data", AddSite(Site("https://a.test/")), "a test")
+    assert not report["running"]
+    assert "https://a.test/" in report["done"]
 
 
 def test_a_folder_that_stays_locked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,9 +165,9 @@ def test_an_order_is_kept_as_it_was(one: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "told", [None, [], {}, {"order": "format_disk"}, {"order": "add_site", "site": {"start": 1, "x": 2}}]
+    "report", [None, [], {}, {"order": "format_disk"}, {"order": "add_site", "site": {"start": 1, "x": 2}}]
 )
-def test_an_order_that_makes_no_sense_is_damage(told: object) -> None:
+def test_an_order_that_makes_no_sense_is_damage(report: object) -> None:
     """It is reported, and nothing is done."""
     with pytest.raises(StoreCorrupt, match="restore"):
-        command_from_json(told)
+        command_from_json(report)

@@ -531,16 +531,16 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
         page = dict(bench.state.store.iter_pages())[HOME + "a"]
         bench.keeper.on_gains([FetchGain(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
         bench.state.commit()
-        told, source = (
+        report, source = (
             collect_explanation(url, bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s)
             for url in (HOME + "a", HOME)
         )
-        refresh = told["refresh"]
+        refresh = report["refresh"]
         assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
         assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
         assert refresh["price"] == bench.keeper.refresher.price
         assert refresh["worth"] >= 0
-        assert told["page"]["rule"].startswith("expected-gain")
+        assert report["page"]["rule"].startswith("expected-gain")
         assert source["refresh"] is None
         assert source["page"]["rule"].startswith("due now: waiting for its host")
 
@@ -555,9 +555,9 @@ def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:
         bench.keeper.refresher.poller.on_polls([look], home.fetched_s + 100.0 * hour)
     bench.now_s += 300.0
     bench.state.commit()
-    told, kept = (
+    report, kept = (
         collect_explanation(HOME, bench.settings.folder, build_schedule(bench.settings), ask, bench.now_s)["look"]
         for ask in (lambda call: bench.desk.handle(call, bench.now_s), lambda _: None)
     )
-    assert (told["looks"], told["found"], told["watched"]) == (2, 2, 1.0)
+    assert (report["looks"], report["found"], report["watched"]) == (2, 2, 1.0)
     assert kept["looks"] < 2

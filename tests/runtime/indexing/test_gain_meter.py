@@ -126,8 +126,8 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
     (seen,) = [gain for gain in found if gain.page == by_name["c"]]
     assert (seen.gain, seen.by_links) == (0.0, 0.0)
     # It was not fetched: nothing must be learned of what its own fetches bring.
-    (told,) = sum_by_page([seen])
-    assert (told.page, told.gain) == (by_name["c"], None)
+    (report,) = sum_by_page([seen])
+    assert (report.page, report.gain) == (by_name["c"], None)
     assert named.gain > 0
     assert seen.views is not None
     assert seen.views > 0

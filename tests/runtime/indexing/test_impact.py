@@ -118,9 +118,9 @@ def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkey
 
     monkeypatch.setattr(PageTable, "indexed", property(growing))
     run_impact_pass(web.folder, web.now_s)
-    told = read_info(web.folder / "index")
-    assert told is not None
-    assert (len(seen) > 1, told["pages"]) == (True, PAGES + 1)
+    report = read_info(web.folder / "index")
+    assert report is not None
+    assert (len(seen) > 1, report["pages"]) == (True, PAGES + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, m
     monkeypatch.setattr(impact, "POLICY", live)
     search(web, ASKED | {"xylo zenith": 200})
     run_impact_pass(web.folder, web.now_s)
-    ((settings, brought, now_s),) = live.taught
+    ((settings, results, now_s),) = live.taught
     ((unseen, worth),) = live.asked
     agent = find_policy("order", "impact")
-    state = agent.observe(agent.start(settings), brought, now_s)
+    state = agent.observe(agent.start(settings), results, now_s)
     again = agent.worth(state, unseen, now_s, rng_for(1, "order/impact"))
     assert len(np.unique(worth)) > 5, "there is something to order"
     assert again.tobytes() == worth.tobytes()
@@ -179,19 +179,19 @@ def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bi
     monkeypatch.setattr(impact, "POLICY", live)
     search(web, ASKED | {"xylo zenith": 200})
     run_impact_pass(web.folder, web.now_s)
-    ((settings, brought, _),) = live.taught
+    ((settings, results, _),) = live.taught
     ((unseen, worth),) = live.asked
     assert settings is not None
-    assert isinstance(brought, TrainingPages)
+    assert isinstance(results, TrainingPages)
     assert isinstance(unseen, DescribedUrls)
     generation = Generations(web.folder).current()
     assert generation is not None
     shelf = LiveIndexSnapshot(generation)
     curves = build_curves(shelf, load_workload(web.folder, web.now_s), web.now_s).curves
-    scores = AnswerScorer(curves.watched).score(shelf.forward(brought.page), shelf.get_signals(brought.page))
-    gain = np.maximum(measure_current_gains(curves, scores, len(brought)), 0.0)
-    described = DescribedUrls(**{each.name: getattr(brought, each.name) for each in fields(DescribedUrls)})
-    taught = build_training(described, brought.page, gain, scores, curves.watched)
+    scores = AnswerScorer(curves.watched).score(shelf.forward(results.page), shelf.get_signals(results.page))
+    gain = np.maximum(measure_current_gains(curves, scores, len(results)), 0.0)
+    described = DescribedUrls(**{each.name: getattr(results, each.name) for each in fields(DescribedUrls)})
+    taught = build_training(described, results.page, gain, scores, curves.watched)
     found = {
         policy: estimate_gains(policy, taught, unseen, curves, impact.SEED) for policy in ("impact", "no-sketches")
     }
@@ -210,13 +210,13 @@ def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_lear
 def test_explain_says_what_is_expected_and_why(web: Web) -> None:
     """It shows the query, its frequency, and where its words occur; before that, why there is no estimate."""
     (wanted,) = (one for one in list_unfetched(web.folder, 0, 1000) if one.url.endswith("/wanted"))
-    told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, None)
-    assert (told["gain"], told["matches"], told["names"]) == (None, [], ["xylo zenith"])
-    assert "breadth" in told["reason"]
+    report = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, None)
+    assert (report["gain"], report["matches"], report["names"]) == (None, [], ["xylo zenith"])
+    assert "breadth" in report["reason"]
     search(web, ASKED | {"xylo zenith": 200})
     run_impact_pass(web.folder, web.now_s)
-    told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, {"first_worth": 2.0, "price": 1.0})
-    assert told["gain"] > told["usual"]
-    assert 0 <= told["by_links"] < told["gain"]
-    assert [(one["query"], one["places"]) for one in told["matches"]] == [("xylo zenith", ["links"])]
-    assert (told["worth"], told["price"]) == (2.0, 1.0)
+    report = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, {"first_worth": 2.0, "price": 1.0})
+    assert report["gain"] > report["usual"]
+    assert 0 <= report["by_links"] < report["gain"]
+    assert [(one["query"], one["places"]) for one in report["matches"]] == [("xylo zenith", ["links"])]
+    assert (report["worth"], report["price"]) == (2.0, 1.0)

@@ -62,9 +62,9 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
 def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
     """Only this many due pages are shown, however many there are."""
     fetched(tmp_path, 350)
-    told = load_refresh_report(tmp_path, Schedule(), LATER_S)
-    assert told.judged == 350
-    assert len(told.soon) == MAX_DUE
+    report = load_refresh_report(tmp_path, Schedule(), LATER_S)
+    assert report.judged == 350
+    assert len(report.soon) == MAX_DUE
 
 
 def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:

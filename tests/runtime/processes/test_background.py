@@ -24,9 +24,9 @@ def test_what_waited_for_the_processor_does_not_rest_for_that() -> None:
 def test_a_job_whose_parent_is_gone_does_not_start() -> None:
     """The parent was killed while the job was still importing, so nothing else would ever end it."""
     program = "from vedette.runtime.processes.background import lower_priority; lower_priority(); print('started')"
-    for parent, said in (("1", ""), (None, "started\n")):
+    for parent, words in (("1", ""), (None, "started\n")):
         environment = {} if parent is None else {PARENT_ENV: parent}
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
         )
-        assert done.stdout == said
+        assert done.stdout == words

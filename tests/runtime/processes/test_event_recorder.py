@@ -41,13 +41,13 @@ def folder(tmp_path: Path) -> Path:
 def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
     """Run a recorder that must exit successfully; its output goes to the returned file."""
     command = [sys.executable, "-c", RECORD, str(folder), str(keep_days)]
-    said = folder.with_name("messages.txt")
+    text = folder.with_name("messages.txt")
     with (
-        said.open("wb") as stderr,
+        text.open("wb") as stderr,
         subprocess.Popen(command, stderr=stderr, cwd=Path(__file__).parents[3]) as process,
     ):
         try:
-            yield said
+            yield text
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE_S) == 0
         finally:
@@ -86,10 +86,10 @@ def test_a_damaged_record_is_moved_aside_and_reported(folder: Path) -> None:
     (folder / "record.db").write_bytes(b"no database" * 1000)
     with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))
-        with recorder_of(folder) as said:
+        with recorder_of(folder) as text:
             patiently((folder / "record-damaged-1.db").exists)
             patiently(lambda: EventReader(folder).read_totals(0.0).searches == 1)
-        assert "record-damaged-1.db" in said.read_text()
+        assert "record-damaged-1.db" in text.read_text()
 
 
 def test_zero_days_delete_all_records(folder: Path) -> None:

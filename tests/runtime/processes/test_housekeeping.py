@@ -110,8 +110,8 @@ class Crawl:
     def ends(self) -> dict[str, object]:
         """Return the numbers at its end."""
         assert self.process.wait(timeout=PATIENCE_S) == 0, self.messages()
-        told: dict[str, object] = json.loads((self.folder / "summary.json").read_text())
-        return told
+        report: dict[str, object] = json.loads((self.folder / "summary.json").read_text())
+        return report
 
     def check(self) -> None:
         """Check that every page is stored once as the server sent it, and that the archive is not damaged."""
@@ -135,8 +135,8 @@ def crawl(tmp_path: Path, site: str) -> Iterator[Callable[[Path, str], Crawl]]:
         (tmp_path / "vedette.toml").write_text(SETTINGS.format(min_free=min_free))
         command = [sys.executable, "-m", "vedette", "crawl", site, "--allow-private", "--json", "--speed", "60"]
         command += ["--data", str(data), "--config", str(tmp_path / "vedette.toml")]
-        with (tmp_path / "messages.txt").open("wb") as said, (tmp_path / "summary.json").open("wb") as told:
-            started.append(subprocess.Popen(command, stdout=told, stderr=said, start_new_session=True))
+        with (tmp_path / "messages.txt").open("wb") as message, (tmp_path / "summary.json").open("wb") as report:
+            started.append(subprocess.Popen(command, stdout=report, stderr=message, start_new_session=True))
         return Crawl(started[-1], tmp_path, data)
 
     yield start
@@ -150,8 +150,8 @@ def status(data: Path) -> dict[str, object]:
     """Return the status of the running tree."""
     command = [sys.executable, "-m", "vedette", "status", "--data", str(data), "--json"]
     done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
-    told: dict[str, object] = json.loads(done.stdout or b"{}")
-    return told
+    report: dict[str, object] = json.loads(done.stdout or b"{}")
+    return report
 
 
 def test_a_full_disk_loses_nothing_and_is_survived(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:

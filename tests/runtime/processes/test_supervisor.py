@@ -182,9 +182,9 @@ def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Po
 def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes]]:
     """Start a tree with that lease time; its supervisor's output goes to a file."""
     command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
-    with (run.folder / "messages.txt").open("ab") as said:
+    with (run.folder / "messages.txt").open("ab") as message:
         process = subprocess.Popen(
-            [*command, f"--lease={lease_wall_s}"], stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            [*command, f"--lease={lease_wall_s}"], stdout=message, stderr=subprocess.STDOUT, start_new_session=True
         )
     try:
         yield process

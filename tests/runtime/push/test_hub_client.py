@@ -173,8 +173,8 @@ def test_only_requested_challenges_are_echoed(query: dict[str, str], status: int
     """After the verification, no other topic, unsubscription or repetition is confirmed."""
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
-        told = desk.during(lambda: hub.ask_back(reader.callback, **query))
-        assert told == (status, "")
+        report = desk.during(lambda: hub.ask_back(reader.callback, **query))
+        assert report == (status, "")
 
 
 def test_a_guessed_callback_is_not_found() -> None:

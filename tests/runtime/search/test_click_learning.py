@@ -78,7 +78,7 @@ def tried(slates: list[SearchEvent], page: int) -> list[SearchEvent]:
 def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Path) -> None:
     """Pages have quality per query and overall; new ones are worth a view."""
     record(tmp_path, *made_record(PAGES, 600))
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     file = ReputationFile(generation)
     assert file.refresh()
     assert not file.refresh()
@@ -88,17 +88,17 @@ def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Pat
     assert found.looks[2] == 0.0
     assert found.views_per_day > 0
     assert file.reputation.teaching[0, 0] > 0
-    assert told.is_learned
-    assert load_ranking_status(generation.parent) == told
+    assert report.is_learned
+    assert load_ranking_status(generation.parent) == report
 
 
 def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
     """There is no file then, an older one is deleted, and the reason is reported."""
     (generation / REPUTATION_FILE).touch()
     record(tmp_path, *made_record(PAGES, 20))
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
     assert not (generation / REPUTATION_FILE).exists()
-    assert "too few" in describe_ranking(told, NOW_S)
+    assert "too few" in describe_ranking(report, NOW_S)
 
 
 def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
@@ -116,11 +116,11 @@ def test_results_of_trials_are_shown(tmp_path: Path, generation: Path) -> None:
     """They include how often each was shown and opened, and the share of all results shown."""
     slates, events = made_record(PAGES, 400)
     record(tmp_path, tried(slates, 10), events)
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
-    (page,) = told.promoted
-    assert page.shown == told.tried == told.trying == 400
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    (page,) = report.promoted
+    assert page.shown == report.tried == report.trying == 400
     assert page.clicks == sum(event.page == 10 for event in events)
-    assert page.expected > told.general
+    assert page.expected > report.general
 
 
 def test_harm_restores_the_safe_order(tmp_path: Path, generation: Path) -> None:
@@ -134,11 +134,11 @@ def test_harm_restores_the_safe_order(tmp_path: Path, generation: Path) -> None:
         for number, slate in enumerate(half[:600])
     ]
     record(tmp_path, half + back, quick)
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
-    assert told.difference < 0
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    assert report.difference < 0
     assert not (generation / REPUTATION_FILE).exists()
-    assert "guard" in describe_ranking(told, NOW_S)
-    assert learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S + DAY_S).guard == told.guard
+    assert "guard" in describe_ranking(report, NOW_S)
+    assert learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S + DAY_S).guard == report.guard
 
 
 def test_estimates_of_orders_use_the_current_version(tmp_path: Path, generation: Path) -> None:
@@ -155,12 +155,12 @@ def test_estimates_of_orders_use_the_current_version(tmp_path: Path, generation:
     ]
     before, others = made_record(PAGES, 300, seed=9, policy="prospect/1")
     record(tmp_path, before + by_lot, others + events)
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
-    assert [each.name for each in told.orders] == [RELEVANCE_ONLY, WITH_TRIALS]
-    assert 1490 <= told.orders[0].of_readers <= 1500
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    assert [each.name for each in report.orders] == [RELEVANCE_ONLY, WITH_TRIALS]
+    assert 1490 <= report.orders[0].of_readers <= 1500
     truth = 1 - np.prod([1 - 0.8**place * np.mean(list(PAGES.values())) for place in range(10)])
-    assert all(each.snips.low - 0.05 <= truth <= each.snips.high + 0.05 for each in told.orders)
-    assert load_ranking_status(generation.parent) == told
+    assert all(each.snips.low - 0.05 <= truth <= each.snips.high + 0.05 for each in report.orders)
+    assert load_ranking_status(generation.parent) == report
 
 
 def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
@@ -170,8 +170,8 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
     later, others = made_record(PAGES, 300, seed=9)
     apart = [slate._replace(at_s=slate.at_s + DAY_S) for slate in later]
     record(tmp_path, mixed + apart, events + others)
-    told = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
-    assert told.learned.clicks + told.plain.clicks == sum(event.kind == "click" for event in events)
+    report = learn(tmp_path, generation, generation.parent, IndexedPages(generation), NOW_S)
+    assert report.learned.clicks + report.plain.clicks == sum(event.kind == "click" for event in events)
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
@@ -182,11 +182,11 @@ def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
     learning.step(generation, 100.0)
     learning.close()
     assert not (generation / REPUTATION_FILE).exists()
-    told = load_ranking_status(generation.parent)
-    assert told is not None
-    assert "turned off" in describe_ranking(told, 5.0)
-    assert not told.guard.is_active(5.0)
-    assert told.guard.since_s >= NOW_S
+    report = load_ranking_status(generation.parent)
+    assert report is not None
+    assert "turned off" in describe_ranking(report, 5.0)
+    assert not report.guard.is_active(5.0)
+    assert report.guard.since_s >= NOW_S
 
 
 def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:

@@ -191,8 +191,8 @@ def test_learned_vectors_find_pages_like_those_that_words_find(web: Web, monkeyp
     monkeypatch.setattr(embedding, "MIN_PAGES", 20)
     topics = {"sea": "tide ebb moon harbor wave salt", "bread": "oven flour yeast loaf crust dough"}
     pages = {}
-    for topic, said in topics.items():
-        words = said.split()
+    for topic, text in topics.items():
+        words = text.split()
         for n in range(15):
             chosen = [words[(n + step) % len(words)] for step in (0, 1, 2)]
             pages[f"{topic}/{n}"] = page(f"{topic} {n}", " ".join(chosen))

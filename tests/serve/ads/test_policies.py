@@ -67,9 +67,9 @@ def test_what_was_never_shown_comes_first_by_lot(name: str) -> None:
 
 def test_a_prior_counts_as_clicks_and_showings() -> None:
     """With alpha = 2 and alpha + beta = 10 nothing is infinite, and the rate is (3 + 2) / (20 + 10)."""
-    told = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], prior_clicked=[2], prior_shown=[10])
+    report = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], prior_clicked=[2], prior_shown=[10])
     bonus = math.sqrt(2 * math.log(100) / 30)
-    assert Bmix().score(NO_PRIORS, told)[0] == pytest.approx((5 / 30 + bonus) * 250)
+    assert Bmix().score(NO_PRIORS, report)[0] == pytest.approx((5 / 30 + bonus) * 250)
     assert np.isfinite(Bmix().score(NO_PRIORS, ads(1, asked=[3], prior_clicked=[2], prior_shown=[10]))).all()
 
 
@@ -112,12 +112,12 @@ def test_features_stand_for_ads_that_share_them() -> None:
         clicked=[180, 90, 90, 9, 0, 0],
     )
     policy = LinearRates(exploration=0.0)
-    told = policy.get_ad_priors(policy.observe(policy.start(None), seen, 0.0))
-    score = policy.score(told, seen)
+    report = policy.get_ad_priors(policy.observe(policy.start(None), seen, 0.0))
+    score = policy.score(report, seen)
     assert score[4] == pytest.approx(score[0])
     assert score[5] == pytest.approx(score[3])
     assert score[0] > score[1] > score[3]
-    assert (LinearRates().score(told, seen) > score).all()
+    assert (LinearRates().score(report, seen) > score).all()
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=7), st.integers(0, 8), st.integers(0, 99))
@@ -156,6 +156,6 @@ def test_ours_believes_counts_more_the_more_there_are() -> None:
 
 def test_ours_says_why() -> None:
     """The line has the rate, its certainty, the bid and the discount."""
-    said = BayesGreedy().reason(BayesGreedy().start(None), ONE, 0, 0.0)
-    assert "believed to click" in said
-    assert "bid 2.50" in said
+    text = BayesGreedy().reason(BayesGreedy().start(None), ONE, 0, 0.0)
+    assert "believed to click" in text
+    assert "bid 2.50" in text

@@ -10,8 +10,8 @@ WHOLE = dict.fromkeys(PLACES, 1.0)
 
 def test_the_loudest_place_comes_first() -> None:
     """Places are named by their contribution; those that added little are left out."""
-    said = explain_rank({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag", WHOLE)
-    assert said == "High because its text and its title say “consumer lag”."
+    message = explain_rank({"body_has": 3.0, "title_exact": 1.0, "url_bm25": 0.01}, "consumer lag", WHOLE)
+    assert message == "High because its text and its title say “consumer lag”."
 
 
 def test_grammar_of_one_place() -> None:
@@ -22,9 +22,9 @@ def test_grammar_of_one_place() -> None:
 
 def test_what_counts_besides() -> None:
     """A home page, a recent page and a page that resembles spam are mentioned."""
-    said = explain_rank({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
-    assert "home page" in said
-    assert said.endswith("though it looks a little like spam.")
+    message = explain_rank({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
+    assert "home page" in message
+    assert message.endswith("though it looks a little like spam.")
 
 
 def test_nothing_speaks_for_it() -> None:
@@ -44,8 +44,8 @@ def test_always_one_sentence(contributions: dict[str, float], words: str) -> Non
 
 def test_only_what_has_all_words_is_said_to_say_them() -> None:
     """A place with only some of the words, or other forms, is described as having words of the query."""
-    said = explain_rank({"title_exact": 1.0, "body_bm25": 1.0}, "lamp harbour", {"title": 0.5, "body": 1.0})
-    assert said == "High because its text says “lamp harbour” and its title has words of it."
+    message = explain_rank({"title_exact": 1.0, "body_bm25": 1.0}, "lamp harbour", {"title": 0.5, "body": 1.0})
+    assert message == "High because its text says “lamp harbour” and its title has words of it."
     assert (
         explain_rank({"title_exact": 1.0}, "lamp harbour", {}) == "High because its title has words of “lamp harbour”."
     )

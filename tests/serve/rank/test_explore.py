@@ -43,7 +43,7 @@ def test_every_policy_keeps_the_rules(name: str, rows: int) -> None:
     """It does not change its input, is repeatable, can be saved, and gives propensities and reasons."""
     rng = rng_for(rows, "test/promote")
     trial = Trial(find_policy(name), "choose", some(rng, 20), some(rng, rows), k=10)
-    assert [said for said in (check(trial) for check in CHECKS) if said] == []
+    assert [text for text in (check(trial) for check in CHECKS) if text] == []
 
 
 @pytest.mark.parametrize("name", PLAIN)

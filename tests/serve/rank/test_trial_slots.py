@@ -42,7 +42,7 @@ def test_chances_are_those_that_come_about() -> None:
     tried = np.array([0.0, 0.0, 0.0, 8.5, 0.0, 8.5, 8.5, 0.0, 6.5, 6.5, 0.0, 6.5])
     draws = 20_000
     stood = Counter[tuple[int, int]]()
-    told: dict[tuple[int, int], float] = {}
+    report: dict[tuple[int, int], float] = {}
     rng = np.random.default_rng(1)
     plan = plan_trial_list(own, tried, np.full(12, 99.0), TrialSlots(2, 4, 1.0))
     for _ in range(draws):
@@ -50,13 +50,13 @@ def test_chances_are_those_that_come_about() -> None:
         assert found.is_tried.sum() == 4
         for place, (row, chance) in enumerate(zip(found.rows.tolist(), found.propensities.tolist(), strict=True)):
             stood[row, place] += 1
-            assert abs(told.setdefault((row, place), chance) - chance) < 1e-9
+            assert abs(report.setdefault((row, place), chance) - chance) < 1e-9
     for at, times in stood.items():
-        assert abs(times / draws - told[at]) < 5 * np.sqrt(told[at] * (1 - told[at]) / draws) + 1e-9
+        assert abs(times / draws - report[at]) < 5 * np.sqrt(report[at] * (1 - report[at]) / draws) + 1e-9
     for place in range(12):  # single places of many lists come about with the same chances
         seen = Counter(plan.draw_at_ranks(np.full(4_000, place + 1), rng).tolist())
         for row, times in seen.items():
-            chance = told[row, place]
+            chance = report[row, place]
             assert abs(times / 4_000 - chance) < 5 * np.sqrt(chance * (1 - chance) / 4_000) + 1e-9
 
 

@@ -91,11 +91,11 @@ def post(ask: Ask, order: object, key: str = ADMIN, **headers: str) -> Heard:
 )
 def test_an_order_is_understood_and_carried_out(ask: Ask, operator: SmallOperator, sent: object, meant: object) -> None:
     """The operator gets the intended command with the key's name, and the response has its number."""
-    heard = post(ask, sent)
+    received = post(ask, sent)
     assert operator.orders[-1] == meant
     assert operator.list_actions(1)[0].by == "the key ops"
-    assert heard.status == 200
-    assert heard.json["action"] == operator.list_actions(1)[0].id
+    assert received.status == 200
+    assert received.json["action"] == operator.list_actions(1)[0].id
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_errors_name_the_field_and_change_nothing(
 ) -> None:
     """The error names the field, and never repeats a possible secret."""
     before = len(operator.orders)
-    heard = post(ask, sent)
-    assert heard.complaint == (400, "wrong_parameter", field)
-    assert "hunter2" not in heard.body.decode()
+    received = post(ask, sent)
+    assert received.complaint == (400, "wrong_parameter", field)
+    assert "hunter2" not in received.body.decode()
     assert len(operator.orders) == before
 
 
@@ -151,16 +151,16 @@ def test_nobody_else_may(ask: Ask, operator: SmallOperator, path: str, headers: 
     """Commands need the key: no key, another key, or a cookie sent by a browser is not enough."""
     before = len(operator.orders)
     method, body = ("POST", b'{"order": "undo", "action": 1}') if path.endswith("orders") else ("GET", b"")
-    heard = ask(path, {"content-type": "application/json", **headers}, method, body)
-    assert heard.status == status
-    assert "www-authenticate" in heard.headers or status != 401
+    received = ask(path, {"content-type": "application/json", **headers}, method, body)
+    assert received.status == status
+    assert "www-authenticate" in received.headers or status != 401
     assert len(operator.orders) == before
 
 
 def test_a_key_in_the_address_gives_no_orders(ask: Ask) -> None:
     """URLs end up in logs and histories."""
-    heard = ask(f"/api/v1/orders?key={ADMIN}", {"content-type": "application/json"}, "POST", b"{}")
-    assert heard.status == 401
+    received = ask(f"/api/v1/orders?key={ADMIN}", {"content-type": "application/json"}, "POST", b"{}")
+    assert received.status == 401
 
 
 def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
@@ -177,10 +177,10 @@ def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
 def test_refused_commands_have_the_operators_message(ask: Ask, operator: SmallOperator) -> None:
     """The error is the operator's message, and the log shows what was done."""
     operator.refusal = SiteError("https://example.org/ is not a site in this folder")
-    heard = post(ask, {"order": "pause_site", "site": "example.org"})
+    received = post(ask, {"order": "pause_site", "site": "example.org"})
     operator.refusal = None
-    assert heard.complaint == (409, "cannot_be_done", None)
-    assert "not a site in this folder" in heard.json["error"]["message"]
+    assert received.complaint == (409, "cannot_be_done", None)
+    assert "not a site in this folder" in received.json["error"]["message"]
     post(ask, {"order": "pause_site", "site": "example.org"})
     log = ask("/api/v1/actions?n=1", {"authorization": f"Bearer {ADMIN}"}).json["actions"]
     assert [line["by"] for line in log] == ["the key ops"]
@@ -217,9 +217,9 @@ orders = st.sampled_from(["add_site", "set_site", "pause_site", "remove_site", "
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(orders, st.dictionaries(st.sampled_from(fields), anything, max_size=4))
-def test_any_request_gets_a_valid_response(ask: Ask, order: str, told: dict[str, Any]) -> None:
+def test_any_request_gets_a_valid_response(ask: Ask, order: str, report: dict[str, Any]) -> None:
     """Every request is executed or rejected with a message, without a server error."""
-    assert post(ask, {**told, "order": order}).status in {200, 400, 409}
+    assert post(ask, {**report, "order": order}).status in {200, 400, 409}
 
 
 GOOD: dict[str, object] = {

@@ -118,8 +118,8 @@ def test_all_that_is_served_to_programs_is_described() -> None:
     programs = [each for each in asked if is_api_path(each[0]) and each[0] not in {"/mcp", "/api/docs"}]
     served = {(path, method.lower()) for path, methods in programs for method in methods if method != "HEAD"}
     paths = build_openapi("vedette", "", "1")["paths"]
-    told = {(path, method) for path, methods in paths.items() for method in methods}
-    assert served == {each for each in told if each[0] != "/opensearch.xml"}
+    report = {(path, method) for path, methods in paths.items() for method in methods}
+    assert served == {each for each in report if each[0] != "/opensearch.xml"}
     assert len(served) > 10
 
 

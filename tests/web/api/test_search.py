@@ -47,11 +47,11 @@ def ask(server: tuple[Ask, int]) -> Ask:
 
 def test_results_have_all_fields_and_reasons(ask: Ask) -> None:
     """A result has all fields, times are ISO 8601 in UTC, and the snippet is plain text with highlights."""
-    told = ask("/api/v1/search?q=consumer&explain=1").json
-    assert (told["query"], told["total"], told["notes"], told["relaxed"]) == ("consumer", 1, ["a note"], [])
-    assert told["did_you_mean"] is None
-    assert told["took_ms"] >= 0
-    (found,) = told["results"]
+    report = ask("/api/v1/search?q=consumer&explain=1").json
+    assert (report["query"], report["total"], report["notes"], report["relaxed"]) == ("consumer", 1, ["a note"], [])
+    assert report["did_you_mean"] is None
+    assert report["took_ms"] >= 0
+    (found,) = report["results"]
     assert found["snippet"][slice(*found["highlights"][0])] == "Lag"
     assert found["why"] == [{"feature": "words in the title", "value": 1, "weight": 2, "contribution": 2}]
     assert _seconds(found["fetched_at"]) == NOW_S - 60
@@ -129,9 +129,9 @@ def test_a_misspelled_parameter_gets_a_suggestion(ask: Ask) -> None:
 
 def test_a_long_query_is_cut_with_a_note(ask: Ask, search: SmallSearch) -> None:
     """The beginning is searched, even if every character takes twelve bytes in the URL."""
-    told = ask(f"/api/v1/search?q={quote('🦉' * 2500)}").json
+    report = ask(f"/api/v1/search?q={quote('🦉' * 2500)}").json
     assert len(search.wishes[-1].query) == 2000
-    assert "2000" in told["notes"][-1]
+    assert "2000" in report["notes"][-1]
 
 
 @given(query=st.text())
@@ -140,10 +140,10 @@ def test_any_text_is_a_query(ask: Ask, search: SmallSearch, query: str) -> None:
     if query in {"boom", "panic"}:
         return
     encoded = urlencode({"q": query}, errors="surrogatepass")
-    told = ask(f"/api/v1/search?{encoded}")
-    assert told.status == 200
+    report = ask(f"/api/v1/search?{encoded}")
+    assert report.status == 200
     if query.isprintable():
-        assert told.json["query"] == search.wishes[-1].query == query
+        assert report.json["query"] == search.wishes[-1].query == query
 
 
 @given(raw=st.binary(max_size=60))
@@ -190,21 +190,21 @@ def test_health_names_processes_that_keep_failing(ask: Ask, search: SmallSearch)
     """Searches work, so the status is 200; a monitor sees which process fails, but not its error."""
     search.failing = (FailingProcess("indexer", 7, "a path nobody else should read"),)
     try:
-        told = ask("/healthz")
+        report = ask("/healthz")
     finally:
         search.failing = ()
-    assert (told.status, told.json["status"], told.json["failing"]) == (200, "degraded", ["indexer"])
-    assert b"nobody" not in told.body
+    assert (report.status, report.json["status"], report.json["failing"]) == (200, "degraded", ["indexer"])
+    assert b"nobody" not in report.body
 
 
 def test_health_counts_daily_limits_that_are_used_up(ask: Ask, search: SmallSearch) -> None:
     """A monitor sees that the limit was needed; which sites are crawled stays private."""
     search.exceeded = 2
     try:
-        told = ask("/healthz").json
+        report = ask("/healthz").json
     finally:
         search.exceeded = 0
-    assert (told["status"], told["over_limit"]) == ("degraded", 2)
+    assert (report["status"], report["over_limit"]) == ("degraded", 2)
 
 
 def test_metrics_count_by_route_and_never_by_query(ask: Ask) -> None:
@@ -291,12 +291,12 @@ def _send(port: int, data: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
         try:
             connection.sendall(data)
-            heard = b""
+            received = b""
             while chunk := connection.recv(65_536):
-                heard += chunk
+                received += chunk
         except ConnectionError:
             return b"reset"
-        return heard
+        return received
 
 
 def test_a_head_without_end_is_cut_off(server: tuple[Ask, int]) -> None:

@@ -216,8 +216,8 @@ def test_a_key_that_is_not_for_pages_does_not_sign_in(token_server: Ask, key: st
 def test_behind_https_the_cookie_is_for_https() -> None:
     """Either the proxy or the configured address says so."""
     with served(replace(UNLIMITED, access="token"), keys) as (ask, _):
-        told = posted(ask, {**FORM, "X-Forwarded-Proto": "https"}, key=ANN)
-        assert "secure" in told.headers["set-cookie"].lower()
+        report = posted(ask, {**FORM, "X-Forwarded-Proto": "https"}, key=ANN)
+        assert "secure" in report.headers["set-cookie"].lower()
     with served(replace(UNLIMITED, access="token", address="https://search.example.org"), keys) as (ask, _):
         assert "secure" in posted(ask, key=ANN).headers["set-cookie"].lower()
 

@@ -202,7 +202,7 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "expected"),
     [
         ("search", {}, "query"),
         ("search", {"query": ["a"]}, "query"),
@@ -219,9 +219,9 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
         ("delete_everything", {}, "Unknown tool; choose from search, passages, cached_page, list_sites."),
     ],
 )
-def test_wrong_arguments_are_explained(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
+def test_wrong_arguments_are_explained(ask: Ask, name: str, arguments: dict[str, object], expected: str) -> None:
     """The error says what to write instead."""
-    assert said in complaint(ask, BOB, name, **arguments)
+    assert expected in complaint(ask, BOB, name, **arguments)
 
 
 @pytest.mark.parametrize("query", ["boom", "panic"])

@@ -94,8 +94,8 @@ class HeldPages:
         """Count the pages, unless the test sets the overview."""
         del allowed
         sites = (FacetCount("kafka.example.org", len(self.results)),) if self.results else ()
-        told = IndexOverview(len(self.results), sites, (FacetCount("html", len(self.results)),), newest_s=NOW_S - 240)
-        return self.known or told
+        report = IndexOverview(len(self.results), sites, (FacetCount("html", len(self.results)),), newest_s=NOW_S - 240)
+        return self.known or report
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Return the copy; those of the private site only for its users."""
@@ -141,8 +141,8 @@ def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlett
         typed, site = asked.query_params.get("q", ""), asked.query_params.get("site", "")
         found = search.search(SearchRequest(typed, 2, site=site)).results
         shown = [{"url": each.url, "title": each.title, "heading": "", "site": each.site} for each in found]
-        told = {"suggestions": search.suggest(typed, 8, site, ()), "results": shown}
-        return JSONResponse(told, headers={"access-control-allow-origin": "*"})
+        report = {"suggestions": search.suggest(typed, 8, site, ()), "results": shown}
+        return JSONResponse(report, headers={"access-control-allow-origin": "*"})
 
     async def problem(_asked: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

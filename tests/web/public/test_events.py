@@ -179,8 +179,8 @@ def test_events_that_cannot_be_logged_are_not_acknowledged(server: EventServer) 
 def test_one_slate_has_so_many_events_a_minute(server: EventServer) -> None:
     """After that, it gets none for a while; other searches are not affected."""
     token, other = server.token(slate="01" * 16), server.token(slate="02" * 16)
-    heard = [server.recording.record_event(token, "click", 1, Visitor()) for _ in range(70)]
-    assert {each.status for each in heard} == {204, 429}
+    received = [server.recording.record_event(token, "click", 1, Visitor()) for _ in range(70)]
+    assert {each.status for each in received} == {204, 429}
     with EventServer(OPEN) as fresh:
         statuses = [fresh.send_event(fresh.token()) for _ in range(70)]
         refused = [each for each in statuses if each.status == 429]

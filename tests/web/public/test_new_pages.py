@@ -130,9 +130,9 @@ def test_a_cursor_returns_each_item_once() -> None:
     assert pages.get(f"/api/v1/new?since={first['cursor']}").json()["items"] == []
     seen, cursor, more = [], "0", True
     while more:
-        told = pages.get(f"/api/v1/new?since={cursor}&n=2").json()
-        seen += [one["cursor"] for one in told["items"]]
-        cursor, more = told["cursor"], told["more"]
+        report = pages.get(f"/api/v1/new?since={cursor}&n=2").json()
+        seen += [one["cursor"] for one in report["items"]]
+        cursor, more = report["cursor"], report["more"]
     assert seen == ["1", "2", "3", "4", "5"]
     assert pages.get("/api/v1/new?since=1").json()["missed"] is True
 

@@ -121,15 +121,15 @@ def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "said"),
+    ("waiting", "message"),
     [(3, "3 sites are waiting for their"), (1, "1 site is waiting for its"), (0, "vedette sites add")],
 )
-def test_an_empty_index_explains_what_it_waits_for(waiting: int, said: str) -> None:
+def test_an_empty_index_explains_what_it_waits_for(waiting: int, message: str) -> None:
     """Before the first page, both pages say what they are waiting for."""
     with served(HeldPages(known=IndexOverview(waiting=waiting))) as server:
         for path in ("/", "/search?q=lag"):
             assert "Nothing is indexed yet" in server.get(path).words
-            assert said in server.get(path).words
+            assert message in server.get(path).words
 
 
 def test_many_sites_are_not_counted_wrongly() -> None:
@@ -305,12 +305,12 @@ def odd() -> Iterator[tuple[Server, HeldPages]]:
 
 @settings(max_examples=60)
 @given(ODD_RESULTS, ODD)
-def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchResult, said: str) -> None:
+def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchResult, message: str) -> None:
     """Whatever results and notes contain, the page is complete, has none of their markup, and only web links."""
     server, search = odd
-    search.says = {"results": (strange,), "total": 1, "notes": (said,), "suggestion": said, "relaxed": (said,)}
+    search.says = {"results": (strange,), "total": 1, "notes": (message,), "suggestion": message, "relaxed": (message,)}
     search.known = IndexOverview(
-        1, (FacetCount(said, 1),), (FacetCount(said, 1),), (FacetCount(said, 1),), newest_pages=(strange,)
+        1, (FacetCount(message, 1),), (FacetCount(message, 1),), (FacetCount(message, 1),), newest_pages=(strange,)
     )
     search.likes = {1: (strange,)}
     for path in ("/search?q=x", "/", "/similar/1"):

@@ -191,7 +191,7 @@ def test_only_searches_are_logged() -> None:
         assert log.records == []
         page = ask("/search?q=lag", {"User-Agent": BROWSER}).body.decode()
         ask("/search?q=lag&page=2", {"User-Agent": BROWSER})
-        told = ask("/api/v1/search?q=lag&n=5", {"User-Agent": BROWSER})
+        report = ask("/api/v1/search?q=lag&n=5", {"User-Agent": BROWSER})
     assert [(slate.via, slate.page, slate.query) for slate in log.slates] == [
         ("page", 1, "lag"),
         ("page", 2, "lag"),
@@ -201,10 +201,10 @@ def test_only_searches_are_logged() -> None:
     assert {slate.filter_reason for slate in log.slates} == {""}
     token = re.search(r'data-slate="([^"]+)"', page)
     assert token
-    issued = [verify_token(each, b"a secret") for each in (token[1], told.json["slate"])]
+    issued = [verify_token(each, b"a secret") for each in (token[1], report.json["slate"])]
     assert [each and each.id for each in issued] == [log.slates[0].id, log.slates[2].id]
     assert 'data-page="1"' in page
-    assert told.headers["cache-control"] == "private, no-store"
+    assert report.headers["cache-control"] == "private, no-store"
 
 
 def test_programs_and_prefetches_do_not_count() -> None:

@@ -31,8 +31,8 @@ HOSTILE = '<script>alert("x")</script>'
 class SmallPush:
     """Accepts everything as ``told`` says, and records it."""
 
-    def __init__(self, told: PushReply | None = None, look: PushStatus | None = None) -> None:
-        self.told, self.seen = told or PushReply(200, "Taken."), look or PushStatus()
+    def __init__(self, report: PushReply | None = None, look: PushStatus | None = None) -> None:
+        self.told, self.seen = report or PushReply(200, "Taken."), look or PushStatus()
         self.pings: list[Ping] = []
         self.deliveries: list[tuple[str, HubDelivery]] = []
 
@@ -80,8 +80,8 @@ def test_a_ping_by_json_is_handed_on() -> None:
     """A POST contains many URLs of one host."""
     push = SmallPush()
     urls = [f"https://example.org/{number}" for number in range(10_000)]
-    told = {"host": "example.org", "key": KEY, "urlList": urls}
-    assert client(push).post("/indexnow", json=told).status_code == 200
+    report = {"host": "example.org", "key": KEY, "urlList": urls}
+    assert client(push).post("/indexnow", json=report).status_code == 200
     assert push.pings[0].urls == tuple(urls)
 
 

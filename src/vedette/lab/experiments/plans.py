@@ -272,7 +272,7 @@ class Plans(Experiment):
         """Run the plans experiment on a cell: a row for times that differ, and one for equal times."""
         if not 0 < cell.budget <= 1:
             raise UsageError(
-                f"the budget for {cell.experiment} must be a share of all pages to fetch per day, above 0 and at most 1"
+                f"the budget for {cell.experiment} must be the share of pages to fetch per day: above 0, at most 1"
             )
         pages = _load_pages(cell.world, cell.span, cell.seed)
         equal = pages._replace(time=np.ones(len(pages.time)))

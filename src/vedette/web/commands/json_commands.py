@@ -347,7 +347,7 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
     before = held.campaigns.get(new.name, new)
     whose = _get_given(body.advertiser, before.advertiser)
     if held.advertiser and whose != held.advertiser:
-        raise ParameterError("advertiser", "This key can manage only its own advertiser's campaigns.")
+        raise ParameterError("advertiser", "This key can only manage its own advertiser's campaigns.")
     budget = _get_given(body.budget, before.budget)
     if not budget:
         raise ParameterError("budget", "Set budget to the maximum spend per day, such as 2.50.")

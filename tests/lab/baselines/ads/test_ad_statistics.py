@@ -157,14 +157,14 @@ def test_slots_are_counted_by_ad_and_forgotten_with_it() -> None:
     """An ad with a high click rate is expected to get more clicks in lower slots; a replaced ad leaves no trace."""
     counts, rows = SlotCounts(0, 2), np.array([0, 0, 1, 1])
     counts.add(rows, np.array([0, 1, 0, 1]), np.full(4, 1e4), np.array([1_000.0, 300.0, 100.0, 30.0]))
-    told = AdPriors(np.full(2, 1.0), np.full(2, 20.0), np.ones(2))
+    report = AdPriors(np.full(2, 1.0), np.full(2, 20.0), np.ones(2))
     batch = ads(2, clicked=np.array([1_300.0, 130.0]), views=np.full(2, 13_000.0))
-    found = counts.estimate_factors(told, batch)
+    found = counts.estimate_factors(report, batch)
     assert found is not None
     assert found == pytest.approx([1.0, 0.3], abs=0.05)
     assert counts.estimate_factors(NO_PRIORS, batch) is None
     counts.forget(np.arange(2))
-    assert counts.estimate_factors(told, batch) == pytest.approx(FIRST_FACTORS[:2])
+    assert counts.estimate_factors(report, batch) == pytest.approx(FIRST_FACTORS[:2])
 
 
 def test_slots_are_learned_from_clicks_and_never_rise() -> None:

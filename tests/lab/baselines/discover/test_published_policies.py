@@ -126,11 +126,11 @@ def test_the_yield_model_finds_what_is_linear() -> None:
     """Yields that are twice the previous day's mean are predicted as such."""
     rng = rng_for(3, "test")
     count = 2_000
-    told = YieldInputs(
+    report = YieldInputs(
         rng.uniform(0, 1e7, count), rng.uniform(0, 9, count), rng.uniform(0, 3, count), rng.uniform(1, 50, count)
     )
-    weights = fit_ridge(build_features(told), 2 * told.mean)
-    assert np.allclose(build_features(told) @ weights, 2 * told.mean, atol=0.05)
+    weights = fit_ridge(build_features(report), 2 * report.mean)
+    assert np.allclose(build_features(report) @ weights, 2 * report.mean, atol=0.05)
 
 
 def test_the_batch_bandit_settles_on_the_largest_outdegree() -> None:
@@ -155,8 +155,8 @@ def test_the_batch_bandit_is_not_caught_by_sources_that_bring_nothing() -> None:
     for step in range(30):
         rows = policy.choose(state, book.list_options(), 2, step, RNG).rows.tolist()
         taken.append(2 in rows)
-        told = book.record(build_polls({row: [step] if row == 2 else [] for row in rows}), step)
-        state = policy.observe(state, told, step)
+        report = book.record(build_polls({row: [step] if row == 2 else [] for row in rows}), step)
+        state = policy.observe(state, report, step)
     assert sum(taken) > 20
 
 
@@ -168,10 +168,10 @@ def after(policy: Any, *crawls: dict[int, list[int]]) -> list[int]:
     book = book_of(4)
     state = policy.start(None)
     for at, crawl in enumerate(crawls):
-        told = book.record(
+        report = book.record(
             build_polls({place: [10 * at + page for page in pages] for place, pages in crawl.items()}), at
         )
-        state = policy.observe(state, told, at)
+        state = policy.observe(state, report, at)
     return [*map(int, policy.choose(state, book.list_options(), 4, 9.0, RNG).rows)]
 
 

@@ -65,9 +65,9 @@ def test_a_cycle_knows_what_leads_to_what_is_new() -> None:
 def test_a_page_that_died_since_is_looked_at_in_vain() -> None:
     """Page 2 was there at the end of week 3 and dies early in the next one, which only a poll reveals."""
     (cycles,) = hosts()
-    brought = cycles[3].poll(np.array([0, 2]))
-    assert brought.ok.tolist() == [True, False]
-    assert brought.yields.tolist() == [1, 0]
+    results = cycles[3].poll(np.array([0, 2]))
+    assert results.ok.tolist() == [True, False]
+    assert results.yields.tolist() == [1, 0]
 
 
 def test_policies_are_told_of_known_pages_only() -> None:
@@ -152,8 +152,8 @@ def test_both_forms_of_a_headline() -> None:
 
     rows = [row("new", 0, 0.3, 100), row("new", 1, 0.4, 1_000), row("old", 0, 0.2, 100), row("old", 1, 0.4, 1_000)]
     rows.append(Row(rows[0].cell, {"host": 0.0, "day": 1.0, "regret_so_far": 0.5}))
-    (told,) = compute_headlines(rows, "new", "old")
-    assert told.coverage_ratio.mean == pytest.approx(1.25)
-    assert told.pages_pooled == pytest.approx(430 / 420)
-    assert told.htd_difference_h.mean == pytest.approx(0.25)
+    (report,) = compute_headlines(rows, "new", "old")
+    assert report.coverage_ratio.mean == pytest.approx(1.25)
+    assert report.pages_pooled == pytest.approx(430 / 420)
+    assert report.htd_difference_h.mean == pytest.approx(0.25)
     assert compute_headlines(rows, "new", "nobody") == []

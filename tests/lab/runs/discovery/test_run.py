@@ -63,9 +63,9 @@ def test_two_sources_share_the_credit_and_the_union_counts_once() -> None:
     At the next snapshot, both show the same, which is known by then: yields 0 and 0.
     """
     world = front([(0, 0, 0, 2), (1, 0, 0, 2), (1, 1, 0, 2)], snapshots=2, hosts=[0, 1])
-    told = Told([0, 1], [1, 0])
-    outcome = run_discovery(world, told, 2, range(2))
-    assert [each.yields.tolist() for each in told.heard] == [[1, 2], [0, 0]]
+    report = Told([0, 1], [1, 0])
+    outcome = run_discovery(world, report, 2, range(2))
+    assert [each.yields.tolist() for each in report.heard] == [[1, 2], [0, 0]]
     assert outcome.finds.tolist() == [[1, 1], [0, 0]]
     assert outcome.polls.tolist() == [[1, 1], [1, 1]]
     assert outcome.found_at.tolist() == [0, 0]
@@ -90,8 +90,8 @@ def test_the_book_says_what_is_known_of_each_source() -> None:
     book.record(brought(1, [90, 30, 60], [True, False, True]), 100.0)
     book.record(brought(1, [30], [False]), 200.0)
     book.record(brought(1, [], [], ok=False), 300.0)
-    told = book.record(brought(1, [], [], ok=False), 400.0)
-    assert (told.place.tolist(), told.host.tolist(), told.failures.tolist()) == ([1], [7], [2])
+    report = book.record(brought(1, [], [], ok=False), 400.0)
+    assert (report.place.tolist(), report.host.tolist(), report.failures.tolist()) == ([1], [7], [2])
     known = book.list_options()
     assert known.last_poll_s.tolist() == [-math.inf, 400.0]
     assert (known.polls.tolist(), known.found.tolist(), known.links.tolist()) == ([0, 2], [0, 2], [0, 1])

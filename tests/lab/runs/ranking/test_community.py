@@ -114,17 +114,17 @@ def test_promotion_makes_a_newborn_popular_sooner_and_costs_it_visits_later() ->
 
 def test_a_policy_never_sees_quality() -> None:
     """Without visits, what a policy sees does not depend on which page is good."""
-    told = []
+    report = []
 
     class Witness(Popularity):
         def observe(self, state: tuple[()], batch: Candidates, now: float) -> tuple[()]:
-            told.append([np.array(getattr(batch, name)) for name in ("relevance", "likes", "aware", "views")])
+            report.append([np.array(getattr(batch, name)) for name in ("relevance", "likes", "aware", "views")])
             return Popularity.observe(self, state, batch, now)
 
     for exponent in (0.3, 0.9):
         simulate_community(TINY._replace(visits_per_day=0, exponent=exponent), Witness(), Phases(30, 0, 0), 1)
-    half = len(told) // 2
-    assert all(np.array_equal(one, two) for one, two in zip(told[:half], told[half:], strict=True))
+    half = len(report) // 2
+    assert all(np.array_equal(one, two) for one, two in zip(report[:half], report[half:], strict=True))
 
 
 def test_names_of_communities_can_be_refined() -> None:

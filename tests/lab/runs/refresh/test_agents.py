@@ -68,13 +68,13 @@ def to_findings(decision: Decision) -> FetchFindings:
 
 def replay(agent: PolicyAgent, pages: Ints, decision: Decision) -> list[float]:
     """Let the lab's agent make the same decisions, from its own memory."""
-    told, now_s = to_findings(decision), decision.now_s
+    report, now_s = to_findings(decision), decision.now_s
     price = float(decision.facts["price"][0])  # type: ignore[arg-type]  # a column of one number
     if decision.stage == "refresh/gained":
-        agent.learn_gains(pages, told, now_s)
+        agent.learn_gains(pages, report, now_s)
         return []
     ask = agent.learn if decision.stage == "refresh/fetched" else agent.due
-    due_s: list[float] = ask(pages, told, now_s, price).tolist()
+    due_s: list[float] = ask(pages, report, now_s, price).tolist()
     return due_s
 
 

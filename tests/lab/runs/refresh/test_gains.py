@@ -54,12 +54,12 @@ def test_each_fetch_of_each_batch_brings_what_the_closed_form_says(seed: int, pa
         taken = rng.permutation(pages)[:size]
         new = rng.integers(-1, 3, len(taken))
         after = np.where(new < 0, -1, new + 3 * taken)
-        brought = gains.replace_copies(taken, copies[taken], after)
+        results = gains.replace_copies(taken, copies[taken], after)
         expected = []
         for page, version in zip(taken.tolist(), after.tolist(), strict=True):
             expected.append(delta_q_a(page, version, copies, workload))
             copies[page] = version
-        assert brought == pytest.approx(np.array(expected), abs=1e-9)
+        assert results == pytest.approx(np.array(expected), abs=1e-9)
         assert gains.compute_views() == pytest.approx(viewed(workload, copies), abs=1e-12)
 
 
@@ -76,12 +76,12 @@ def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
     history = a_web(5, 4, 2)
     workload = build_scores(history, ties=False)
     first = np.arange(4) * 2
-    told, untold = GainTracker(history, workload), GainTracker(history, workload)
-    told.add_copies(np.arange(4), first)
+    report, untold = GainTracker(history, workload), GainTracker(history, workload)
+    report.add_copies(np.arange(4), first)
     untold.replace_copies(np.arange(4), first, first)
     assert (
         untold.replace_copies(np.arange(4), first, first + 1).tolist()
-        == told.replace_copies(np.arange(4), first, first + 1).tolist()
+        == report.replace_copies(np.arange(4), first, first + 1).tolist()
     )
 
 
@@ -98,5 +98,5 @@ def test_shares_of_shingles_that_differ() -> None:
     begin, end = "one two three four", "five six seven eight"
     lives = [Life([(0, f"{begin} {end}"), (1, f"{begin} nine ten eleven twelve"), (2, f"{begin.upper()} {end}!")])]
     shares = ShingleDistance(small_history(lives))
-    told = shares.compute(np.array([0, 0, 0, 0, -1]), np.array([0, 1, 2, -1, 1]))
-    assert told == pytest.approx([0.0, 8 / 9, 0.0, 1.0, 1.0])
+    report = shares.compute(np.array([0, 0, 0, 0, -1]), np.array([0, 1, 2, -1, 1]))
+    assert report == pytest.approx([0.0, 8 / 9, 0.0, 1.0, 1.0])

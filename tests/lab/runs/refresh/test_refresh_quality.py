@@ -246,6 +246,6 @@ def test_the_crawlers_own_estimate_is_near_the_truth() -> None:
     asking = QuerySet(build_workload(corpus, QUERIES, build_tfidf(corpus, history.first_version)), FROM_PAGES)
     game = RefreshGame(0.0, 60 * DAY_S, 4.0, step_s=DAY_S, warm_up=0.25, parts=3)
     rows = build_rows(history, "default", game, asking)
-    said, truth, fresh = (np.array([row[name] for row in rows]) for name in ("quality_said", "quality", "freshness"))
-    assert np.abs(said - truth).mean() < 0.02
-    assert np.abs(said - truth).mean() < np.abs(fresh - truth).mean() / 4
+    message, truth, fresh = (np.array([row[name] for row in rows]) for name in ("quality_said", "quality", "freshness"))
+    assert np.abs(message - truth).mean() < 0.02
+    assert np.abs(message - truth).mean() < np.abs(fresh - truth).mean() / 4

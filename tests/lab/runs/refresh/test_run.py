@@ -35,7 +35,7 @@ POLICIES = tuple(name for name in EXPERIMENT.policies if name != "bound-delta-q"
 
 def world(*pages: Page, end_s: float) -> History:
     """Return pages with birth, death, and versions as (time, digest); times in seconds from 0."""
-    versions = [(number, *version) for number, (_, _, told) in enumerate(pages) for version in told]
+    versions = [(number, *version) for number, (_, _, report) in enumerate(pages) for version in report]
     return History(
         name="by hand",
         begin_s=0.0,
@@ -171,11 +171,11 @@ def test_freshness_is_that_of_the_metric(history: History, budget: float) -> Non
         np.array([page for _, pages in taken for page in pages], np.int64),
         np.array([now_s for now_s, pages in taken for _ in pages]),
     )
-    told = measure_freshness(history, initial_copies(history, 0.0, game.end_s), fetched, 0.0, game.end_s)
+    report = measure_freshness(history, initial_copies(history, 0.0, game.end_s), fetched, 0.0, game.end_s)
     if np.isfinite(outcome.freshness):
-        assert outcome.freshness == pytest.approx(told.freshness, abs=1e-9)
-        assert outcome.age_d == pytest.approx(told.age_days, abs=1e-9)
-    assert outcome.fetches == told.fetches
+        assert outcome.freshness == pytest.approx(report.freshness, abs=1e-9)
+        assert outcome.age_d == pytest.approx(report.age_days, abs=1e-9)
+    assert outcome.fetches == report.fetches
 
 
 def test_no_page_no_freshness() -> None:

@@ -115,7 +115,7 @@ def good() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong", "said"),
+    ("name", "wrong", "text"),
     [
         ("times", None, "times is missing"),
         ("times", np.array([100, 300, 200]), "times do not increase"),
@@ -135,14 +135,14 @@ def good() -> dict[str, Any]:
         ("source_name", np.array(["x", None], dtype=object), "cannot be read"),
     ],
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, name: str, wrong: Any, said: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, name: str, wrong: Any, text: str) -> None:
     """The error names the fault and what was expected."""
     arrays = good() | {name: wrong}
     path = tmp_path / "front.npz"
     np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
     with pytest.raises(UsageError, match=r"expected: an \.npz file") as refusal:
         load_frontpages(path, "wrong")
-    assert said in str(refusal.value)
+    assert text in str(refusal.value)
 
 
 def test_a_right_file_is_taken(tmp_path: Path) -> None:
@@ -221,12 +221,12 @@ def recording(folder: Path) -> Any:
 def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
     """The file has all targets and times, and the summary counts them, with one or several processes."""
     recording(tmp_path / "clone")
-    heard: list[tuple[int, int]] = []
+    received: list[tuple[int, int]] = []
     out = tmp_path / "front.npz"
-    told_of = import_frontpages(tmp_path / "clone", out, lambda done, total: heard.append((done, total)), many=many)
+    told_of = import_frontpages(tmp_path / "clone", out, lambda done, total: received.append((done, total)), many=many)
     world = load_frontpages(out, "front")
 
-    assert heard == [(done, 4) for done in range(1, 5)]
+    assert received == [(done, 4) for done in range(1, 5)]
     assert told_of == ImportSummary(4, 2, 4, len(world.target), 2, 0, out.stat().st_size)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
     assert (world.times - BEGIN_S).tolist() == [0, HOUR_S, HOUR_S + 1, 3 * HOUR_S]
@@ -280,8 +280,8 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
     out = tmp_path / "out.npz"
     (tmp_path / "folder").mkdir()
-    for name, said in [("absent", "no such repository"), ("folder", "as a git repository")]:
-        with pytest.raises(UsageError, match=said):
+    for name, text in [("absent", "no such repository"), ("folder", "as a git repository")]:
+        with pytest.raises(UsageError, match=text):
             import_frontpages(tmp_path / name, out)
     repository = pygit2.init_repository(str(tmp_path / "clone"))
     with pytest.raises(UsageError, match="is empty"):

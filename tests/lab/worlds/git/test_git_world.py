@@ -324,11 +324,11 @@ def test_an_import_is_what_was_read(repository: Repository, tmp_path: Path) -> N
     """The file holds the same history, and the summary counts it."""
     states = [{b"a.html": html("b.html", words=f"Number {number}."), b"b.html": html("a.html")} for number in range(5)]
     world = repository.branch("import", *enumerate(states, 1))
-    told: list[tuple[int, int]] = []
-    summary = import_git(world, tmp_path / "x.history", lambda done, of: told.append((done, of)))
+    report: list[tuple[int, int]] = []
+    summary = import_git(world, tmp_path / "x.history", lambda done, of: report.append((done, of)))
     assert (summary.pages, summary.versions, summary.contents, summary.links) == (2, 6, 6, 6)
     assert summary.size_bytes == (tmp_path / "x.history").stat().st_size
-    assert told[-1] == (6, 6)
+    assert report[-1] == (6, 6)
     same(load_history(tmp_path / "x.history"), read_git(world))
 
 

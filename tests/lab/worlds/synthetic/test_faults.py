@@ -143,14 +143,14 @@ def test_the_bomb_is_small_and_swells(world: SyntheticWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "meant"), [("latin-said-utf8", "utf-8", "latin-1"), ("utf8-said-latin", "iso-8859-1", "utf-8")]
+    ("name", "text", "meant"), [("latin-said-utf8", "utf-8", "latin-1"), ("utf8-said-latin", "iso-8859-1", "utf-8")]
 )
-def test_charsets_are_mislabelled(world: SyntheticWorld, name: str, said: str, meant: str) -> None:
+def test_charsets_are_mislabelled(world: SyntheticWorld, name: str, text: str, meant: str) -> None:
     """The header names one encoding, but only another one decodes the text correctly."""
     reply = odd(world, name)
-    assert f"charset={said}" in dict(reply.headers)["content-type"]
+    assert f"charset={text}" in dict(reply.headers)["content-type"]
     assert "crème brûlée" in reply.body.decode(meant)
-    assert "crème brûlée" not in reply.body.decode(said, "replace")
+    assert "crème brûlée" not in reply.body.decode(text, "replace")
 
 
 def test_redirects_loop_and_run_long(world: SyntheticWorld) -> None:

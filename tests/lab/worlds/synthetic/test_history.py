@@ -47,11 +47,11 @@ def test_live_pages_are_those_of_the_served_web(tiny: History) -> None:
     """The live pages are always the URLs that respond."""
     served = open_synthetic_world("tiny", 1, calm=True)
     for now_s in (START_S + 3600.0, START_S + 40.3 * DAY_S, END_S - 1.0):
-        told = {tiny.urls[page] for page in tiny.live_pages_at(now_s)}
+        report = {tiny.urls[page] for page in tiny.live_pages_at(now_s)}
         expected = {url for host in served.sites for url in served.live_pages(host, now_s)}
-        articles = {url for url in told if served.classify_url(url) == "page"}
+        articles = {url for url in report if served.classify_url(url) == "page"}
         assert articles == expected
-        for url in sorted(told - articles):
+        for url in sorted(report - articles):
             host, _, path = url.removeprefix("http://").partition("/")
             assert served.reply(WorldRequest(host, "/" + path), now_s).status == 200
 
@@ -79,10 +79,10 @@ def test_listings_show_the_newest(tiny: History) -> None:
             links = tiny.links_of(version)
             assert (tiny.born_s[links] <= now_s).all()
             host = tiny.site_names[tiny.site[home]]
-            said = served.reply(WorldRequest(host, "/"), now_s).body.decode()
+            text = served.reply(WorldRequest(host, "/"), now_s).body.decode()
             alive = links[tiny.died_s[links] > now_s]
             paths = [tiny.urls[page].removeprefix(f"http://{host}") for page in alive]
-            assert [path for path in paths if f'href="{path}' not in said] == []
+            assert [path for path in paths if f'href="{path}' not in text] == []
             assert len(alive) > len(links) // 2 > 0
 
 
@@ -104,7 +104,7 @@ def test_a_history_is_in_order(name: str) -> None:
 def test_rates_agree_with_a_larger_web() -> None:
     """In a sample of the small web, arrays and truth have the same number of changes per page and day."""
     history, served = build_synthetic_history("small", 1), open_synthetic_world("small", 1, calm=True)
-    told = expected = 0
+    report = expected = 0
     for page in range(0, history.pages, 40):
         truth = served.truth(history.urls[page])
         if truth is None:
@@ -112,8 +112,8 @@ def test_rates_agree_with_a_larger_web() -> None:
         begin_s, end_s = max(history.born_s[page], START_S), min(history.died_s[page], END_S)
         site = served.sites[history.urls[page].split("/")[2]]
         expected += sum(at_s > begin_s for at_s in change_times(site, truth.number, end_s))
-        told += int((history.version_page == page).sum()) - 1
-    assert told == expected > 200
+        report += int((history.version_page == page).sum()) - 1
+    assert report == expected > 200
 
 
 def test_waves_go_over_sections() -> None:

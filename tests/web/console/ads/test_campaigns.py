@@ -258,8 +258,8 @@ def test_an_advertiser_submits_edits_and_revokes_own_ads(tmp_path: Path) -> None
         found = next(line for line in desk.list_ads() if line.ad.id == 3)
         return found.ad.standing, found.ad.title
 
-    told = ann.post(ORDERS, json={"order": "submit_ad", **AD}).json()
-    assert told["ad"] == 3
+    output = ann.post(ORDERS, json={"order": "submit_ad", **AD}).json()
+    assert output["ad"] == 3
     assert standing() == ("submitted", "Blue shoes")
     refused = ann.post(ORDERS, json={"order": "approve_ad", "ad": 3})
     assert (refused.status_code, "operator" in refused.json()["error"]["message"]) == (400, True)
@@ -353,8 +353,8 @@ def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
     assert "is below 0.05" in why(3, "blue hats")
     assert "matches none of its phrases" in why(1, "green tea")
     assert "waits to be approved" in why(4, "green tea")
-    told = clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1, "q": "red shoes"}).json()
-    assert (told["shown"], told["ad"], "position 1" in told["reason"]) == (True, 1, True)
+    output = clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1, "q": "red shoes"}).json()
+    assert (output["shown"], output["ad"], "position 1" in output["reason"]) == (True, 1, True)
     assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 2, "q": "red shoes"}).status_code == 404
     assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1}).status_code == 400
 
@@ -368,10 +368,10 @@ def test_each_reason_has_a_text(tmp_path: Path) -> None:
     here = sponsor(tmp_path, lambda: clock[0])
 
     def why(number: int, query: str) -> str:
-        told = desk.explain_ad(number, query)
-        assert told is not None
-        assert not told.shown
-        return f"{told.reason} {told.advice}"
+        output = desk.explain_ad(number, query)
+        assert output is not None
+        assert not output.shown
+        return f"{output.reason} {output.advice}"
 
     assert "contains the negative phrase" in why(4, "free blue hats")
     assert "2 other ads are shown" in why(3, "red shoes")

@@ -27,10 +27,10 @@ HELD = DeferredLine("https://docs.example.org/tags/a", 270.0, 410.0)
 TOLD = BudgetReport(2.0, "2/s", 410.0, NOW_S - 40_000, (FIRST, REFRESH), (SITE,), (FIRST, REFRESH), 7, (HELD,))
 
 
-def get_page(told: BudgetReport, **series: float) -> tuple[Console, str]:
+def get_page(report: BudgetReport, **series: float) -> tuple[Console, str]:
     """Return the page with plain spaces."""
     console = signed_in()
-    console.watch.budget_now = told
+    console.watch.budget_now = report
     console.watch.series = {name: [(NOW_S - 60, value), (NOW_S, value)] for name, value in series.items()}
     answer = console.client.get(HERE)
     assert answer.status_code == 200
@@ -94,9 +94,9 @@ tolds = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(tolds)
-def test_the_page_renders_for_any_spending(told: BudgetReport) -> None:
+def test_the_page_renders_for_any_spending(report: BudgetReport) -> None:
     """This is true for any amounts and names; names are escaped."""
-    _, page = get_page(told)
+    _, page = get_page(report)
     assert "<b>" not in page
 
 
@@ -111,14 +111,14 @@ def test_the_api_has_the_same_numbers_for_operators(key: str, status: int) -> No
         answer = ask("/api/v1/budget", headers)
         assert answer.status == status
         if status == 200:
-            told = answer.json
-            assert told["budget_per_s"] == 2.0
-            assert [(line["kind"], line["gain_per_fetch"]) for line in told["kinds"]] == [
+            report = answer.json
+            assert report["budget_per_s"] == 2.0
+            assert [(line["kind"], line["gain_per_fetch"]) for line in report["kinds"]] == [
                 ("first", 0.005),
                 ("refresh", None),
             ]
-            assert told["sites"][0]["part"] == 0.2
-            assert told["not_worth_the_price"] == {"urls": 7, "best": [HELD._asdict()]}
+            assert report["sites"][0]["part"] == 0.2
+            assert report["not_worth_the_price"] == {"urls": 7, "best": [HELD._asdict()]}
             assert ask("/api/v1/budget?days=32", headers).status == 400
 
 
@@ -134,8 +134,8 @@ def test_metrics_count_fetches_seconds_bytes_and_gains_of_all_time() -> None:
 
 def test_explain_shows_the_purpose_of_the_next_fetch() -> None:
     """It shows the purpose and the site's share of the budget; before any fetch, there is none."""
-    told = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
-    assert [fact.words for fact in describe_budget(told)] == ["a first fetch", "0 of 0 fetches today"]
-    kinds = [next(describe_budget(told | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
+    report = {"kind": "first", "cost": None, "site_today": 0, "all_today": 0, "site_share": None}
+    assert [fact.words for fact in describe_budget(report)] == ["a first fetch", "0 of 0 fetches today"]
+    kinds = [next(describe_budget(report | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
     assert len(set(kinds)) == 3
     assert list(describe_budget(None)) == []

@@ -171,12 +171,12 @@ def test_estimated_quality_is_the_first_number(console: Console) -> None:
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
     """A running crawl shows no start command, and unknown numbers are not shown as zero."""
-    for busy, said in ((True, "these are the last known numbers"), (False, "vedette up")):
+    for busy, words in ((True, "these are the last known numbers"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
         for page in ("/console/", "/console/queue"):
             text = html.unescape(console.client.get(page).text)
-            assert said in text
+            assert words in text
             assert ('"vedette up"' in text or "<code>vedette up</code>" in text) is not busy
             assert "No hosts are waiting" not in text
 
@@ -273,10 +273,10 @@ def test_live_numbers_are_sent_as_events(console: Console) -> None:
         assert answer.media_type == "text/event-stream"
         return str(await anext(aiter(answer.body_iterator)))
 
-    told = asyncio.run(first())
-    assert told.startswith("data: ")
-    assert told.endswith("\n\n")
-    for name in json.loads(told.removeprefix("data: ")):
+    report = asyncio.run(first())
+    assert report.startswith("data: ")
+    assert report.endswith("\n\n")
+    for name in json.loads(report.removeprefix("data: ")):
         assert f'data-live="{name}"' in places
 
 

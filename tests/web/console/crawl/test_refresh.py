@@ -66,7 +66,7 @@ def rows_of(console: Console, query: str) -> list[list[str]]:
 
 def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[CalibrationBin]:
     """Return this many refreshes for each pair of forecast and outcome."""
-    return [CalibrationBin(refreshes, refreshes * said, refreshes * found) for said, found in shares]
+    return [CalibrationBin(refreshes, refreshes * message, refreshes * found) for message, found in shares]
 
 
 def test_the_page_shows_freshness_forecasts_and_due_pages() -> None:
@@ -144,11 +144,13 @@ def test_a_decaying_sum_can_be_reversed(steps: list[tuple[int, float]]) -> None:
 
 
 @given(st.lists(st.tuples(anything, anything), max_size=20), anything, anything, st.sampled_from([300.0, 86_400.0]))
-def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: float, now: float, step: float) -> None:
+def test_stretches_are_few_and_finite(
+    points: list[tuple[float, float]], started: float, now: float, step: float
+) -> None:
     """For any input, they end now at the latest, and none starts before measuring began."""
-    for at_s, _ in sum_by_bin(points, begun, now, step):
+    for at_s, _ in sum_by_bin(points, started, now, step):
         assert at_s <= now
-        assert at_s - step >= begun - 1e-6 * abs(now)
+        assert at_s - step >= started - 1e-6 * abs(now)
 
 
 def test_every_measurement_is_in_exactly_one_period() -> None:
@@ -158,7 +160,7 @@ def test_every_measurement_is_in_exactly_one_period() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("report", "words"),
     [
         (tenths((0.35, 0.36), (0.05, 0.05)), "are accurate"),
         (tenths((0.35, 0.6), refreshes=5.0), "Too early"),
@@ -169,9 +171,9 @@ def test_every_measurement_is_in_exactly_one_period() -> None:
         ([], "Too early"),
     ],
 )
-def test_the_page_judges_its_forecasts(told: list[CalibrationBin], words: str) -> None:
+def test_the_page_judges_its_forecasts(report: list[CalibrationBin], words: str) -> None:
     """The verdict depends on how far they are off beyond chance, and says what follows."""
-    assert words in describe_calibration(told)
+    assert words in describe_calibration(report)
 
 
 def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
@@ -191,15 +193,15 @@ def build_report(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed
 
 
 @given(st.lists(st.tuples(anything, anything, anything).map(CalibrationBin._make), max_size=10))
-def test_any_forecasts_can_be_drawn(told: list[CalibrationBin]) -> None:
+def test_any_forecasts_can_be_drawn(report: list[CalibrationBin]) -> None:
     """Each dot is inside the drawing and on its whisker, and all numbers are finite."""
-    describe_calibration(told)
-    root = ET.fromstring(str(render_reliability_diagram(told)))  # noqa: S314 - our own text
+    describe_calibration(report)
+    root = ET.fromstring(str(render_reliability_diagram(report)))  # noqa: S314 - our own text
     dots, whiskers = (
         list(root.iter("circle")),
         [each for each in root.iter("line") if each.attrib["class"] == "whisker"],
     )
-    assert len(dots) == len(whiskers) == len(build_calibration_rows(told))
+    assert len(dots) == len(whiskers) == len(build_calibration_rows(report))
     for dot, whisker in zip(dots, whiskers, strict=True):
         assert 0 <= float(dot.attrib["cx"].rstrip("%")) <= 100
         assert TOP <= float(dot.attrib["cy"]) <= BOTTOM

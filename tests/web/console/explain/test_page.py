@@ -51,9 +51,9 @@ def test_the_page_reloads_until_a_requested_fetch_is_done() -> None:
     waiting = console.client.get(answer.headers["location"])
     assert waiting.headers["refresh"].startswith("2; url=/console/explain?")
     desk.changed = {"page": {**facts("")["page"], "fetched_s": NOW_S + 1}}
-    came = console.client.get(answer.headers["location"])
-    assert "This URL was fetched just now" in came.text
-    assert "refresh" not in came.headers
+    received = console.client.get(answer.headers["location"])
+    assert "This URL was fetched just now" in received.text
+    assert "refresh" not in received.headers
     desk.changed = {}
     tired = console.client.get("/console/explain", params={"url": url, "since": str(NOW_S), "looks": "9999"})
     assert "refresh" not in tired.headers

@@ -42,9 +42,9 @@ TOLD = RankingReport(
 )
 
 
-def page(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, query: str = "") -> str:
+def page(monkeypatch: pytest.MonkeyPatch, report: RankingReport | None, query: str = "") -> str:
     """Return the page for this status."""
-    monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
+    monkeypatch.setattr(SmallSearch, "ranking", lambda _: report, raising=False)
     answer = signed_in().client.get(f"/console/ranking{query}")
     assert answer.status_code == 200
     return str(answer.text).replace(THIN, " ")
@@ -65,9 +65,9 @@ def test_trials_results_and_groups_are_shown(monkeypatch: pytest.MonkeyPatch) ->
     assert "No significant difference so far" in text
 
 
-def order(name: str, readers: int, low: float, high: float, said: str = "") -> OrderEstimate:
+def order(name: str, readers: int, low: float, high: float, message: str = "") -> OrderEstimate:
     """Return an order whose estimates are all the same."""
-    found = Estimate((low + high) / 2, low, high, float(readers), said)
+    found = Estimate((low + high) / 2, low, high, float(readers), message)
     return OrderEstimate(name, readers, 5000, found, found, found)
 
 
@@ -88,8 +88,8 @@ def test_estimates_of_other_orders_are_shown(
         order(WITH_TRIALS, 3990, 0.5, 0.6),
     )
     text = page(monkeypatch, TOLD._replace(orders=orders))
-    for said in (*words, "55% (50% to 60%)", f"({round(100 * plain[0])}% to {round(100 * plain[1])}%)"):
-        assert said in text
+    for message in (*words, "55% (50% to 60%)", f"({round(100 * plain[0])}% to {round(100 * plain[1])}%)"):
+        assert message in text
 
 
 def test_orders_with_few_visitors_have_no_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,16 +111,18 @@ def test_an_active_guard_is_shown_first(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("report", "words"),
     [
         (None, "No one has clicked a result yet"),
         (RankingReport(searches=9, clicks=4), "not enough to learn from"),
         (TOLD._replace(promoted=()), "No pages are on trial yet"),
     ],
 )
-def test_each_missing_part_has_a_text(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, words: str) -> None:
+def test_each_missing_part_has_a_text(
+    monkeypatch: pytest.MonkeyPatch, report: RankingReport | None, words: str
+) -> None:
     """Each state has its own text."""
-    assert words in page(monkeypatch, told)
+    assert words in page(monkeypatch, report)
 
 
 def test_the_page_exists_without_learned_ranking() -> None:

@@ -82,8 +82,8 @@ def test_a_line_has_a_text_with_its_latest_value_and_range() -> None:
     """There is a text for people who can't see the drawing, and the table below has every point."""
     root = drawn(str(render_line_chart(line([(NOW_S - 3600 * hour, 1000.0 + hour) for hour in range(5)]))))
     assert format_value(1000, "n") in "".join(root.find(".//figcaption").itertext())  # type: ignore[union-attr]  # it has one
-    told = root.find(".//desc").text or ""  # type: ignore[union-attr]  # it has one
-    assert format_value(1004, "n") in told
+    report = root.find(".//desc").text or ""  # type: ignore[union-attr]  # it has one
+    assert format_value(1004, "n") in report
     assert len(list(root.iter("tr"))) == 1 + 5
 
 
@@ -104,11 +104,11 @@ def test_too_few_numbers_get_a_text() -> None:
 
 def test_hostile_words_are_escaped() -> None:
     """Names come from strangers' pages."""
-    told = '<script>"&'
+    report = '<script>"&'
     for text in (
-        render_bar_table([(told, 1.0)], "n", (told, told)),
-        render_stacked_bar([(told, 1.0)], "n", told),
-        render_line_chart(line([], "n", told)),
+        render_bar_table([(report, 1.0)], "n", (report, report)),
+        render_stacked_bar([(report, 1.0)], "n", report),
+        render_line_chart(line([], "n", report)),
     ):
         assert "<script" not in str(text)
         drawn(str(text))
