@@ -133,7 +133,7 @@ def test_round_robin_looks_at_each_in_turn() -> None:
 
 
 def test_random_looks_at_all_equally_often() -> None:
-    """Of six sources, two per step for 900 steps: about 300 each, with a deviation of 14, five of which are allowed."""
+    """Of six sources, two per step for 900 steps: about 300 each (five standard deviations of 14 are allowed)."""
     world = front([(0, 0, 0, 1)], snapshots=900, hosts=[0] * 6)
     counts = np.bincount(np.concatenate(run(world, Random(), 2).chosen))
     assert np.all(np.abs(counts - 300) < 5 * 14)
