@@ -269,7 +269,11 @@ class Console:
         self.operator, self.watch, self.desk = SmallOperator(), SmallWatch(), desk or SmallDesk()
         self.wall_s, self.clock_s = WALL_S, 0.0
         parts = ConsoleServices(
-            *(self.operator, self.watch, self.desk, lambda: self.wall_s, reports),
+            self.operator,
+            self.watch,
+            self.desk,
+            lambda: self.wall_s,
+            reports,
             cluster=cluster,
             get_gap=get_gap,
             observers=observers,
