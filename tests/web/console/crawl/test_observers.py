@@ -114,9 +114,14 @@ def test_observers_and_their_hosts_are_shown() -> None:
     """Measurements have units, hostile names are escaped, and revoked observers have a reason."""
     tokyo = ObserverView("tokyo", 0.0, 1_000.0, 9_000.0, 12, latency_s=0.123, per_byte_s=1e-6, checks=9)
     lima = ObserverView("<lima>", 0.0, None, 0.0, 0, revoked_s=5.0, trouble="manually")
-    host = ObservedHostView("www.example.jp", "tokyo", 0.0, "assigned manually", by_hand=True, next="", looks=120)
+    host = ObservedHostView(
+        "www.example.jp", "tokyo", 0.0, "assigned manually", by_hand=True, next="", sent_per_look=723.0
+    )
     page = signed_in(observers=Observers((tokyo, lima), (host,))).client.get("/console/observers").text
-    assert "<strong>1 observer</strong> observes 1 host" in page.replace("\u00a0", " ").replace("\u202f", " ")
+    page = page.replace("\u00a0", " ").replace("\u202f", " ")
+    assert "<strong>1 observer</strong> observes 1 host" in page
+    assert "1 MB/s" in page
+    assert "723 B" in page
     assert "123 ms" in page
     assert "revoked: manually" in page
     assert "&lt;lima&gt;" in page
