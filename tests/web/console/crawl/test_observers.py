@@ -101,13 +101,13 @@ class Observers:
         """Whether there is an observer."""
         return bool(self.observers)
 
-    def list_observers(self) -> list[ObserverView]:
+    def list_observers(self) -> tuple[ObserverView, ...]:
         """Return the test's observers."""
-        return list(self.observers)
+        return self.observers
 
-    def list_hosts(self) -> list[ObservedHostView]:
+    def list_hosts(self) -> tuple[ObservedHostView, ...]:
         """Return the test's hosts."""
-        return list(self.hosts)
+        return self.hosts
 
 
 def test_observers_and_their_hosts_are_shown() -> None:
