@@ -86,18 +86,15 @@ def spend(parts: Sequence[Sequence[int]], per_day: float, days: int, settling: i
     ]
     budget = ClusterBudget(PriceController(drives[0].keeper.refresher.policy), per_s)
     samples: list[float] = []
-    pool, lacking = FetchPool(size_pool(per_s, STEP_S)), dict.fromkeys(range(len(parts)), 0.0)
+    pool = FetchPool(size_pool(per_s, STEP_S))
     for step in range(int(days * DAY_S / STEP_S)):
         now_s = START_S + step * STEP_S
         if len(parts) > 1:
             reports = {number: shard.report() for number, shard in enumerate(shards)}
             budget = budget.step(reports, per_s, STEP_S if step else 0.0)
-            pool = pool.fill(per_s * STEP_S)
             for number, shard in enumerate(shards):
-                others = sum(lacking.values()) - lacking[number]
-                drawn, pool = pool.draw(reports[number].lacking, others)
-                lacking[number] = max(reports[number].lacking - drawn, 0.0)
-                shard.follow(budget.price, drawn, has_spare=pool.has_spare(others))
+                drawn, pool = pool.draw(number, reports[number].lacking, per_s * STEP_S / len(shards))
+                shard.follow(budget.price, drawn, has_spare=pool.has_spare)
         for drive in drives:
             drive.expect(now_s + 2 * STEP_S)  # a grant of the pool
             drive.run(now_s + STEP_S - drive.now_s)

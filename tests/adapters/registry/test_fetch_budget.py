@@ -65,20 +65,26 @@ def test_concurrent_draws_never_exceed_the_pool(dsn: str) -> None:
 
     with ThreadPoolExecutor(SHARDS) as threads:
         kept = sum(threads.map(spend, range(SHARDS)))
-    assert kept + count_pages(dsn) == pytest.approx(2.0, abs=1e-3)
-
-
-def test_a_shard_draws_by_what_it_lacks_and_leaves_room_for_the_others(dsn: str) -> None:
-    """Of two that lack one and three pages, the second gets three times as much; one without a lease does not count."""
-    put_pages(dsn, 0.0)
-    assert [draw(dsn, shard, lacking)[0] for shard, lacking in ((0, 1.0), (1, 3.0), (2, 9.0))] == pytest.approx(
-        [0.0] * 3, abs=1e-3
-    )
     with connect(dsn) as connection:
-        connection.execute("UPDATE vedette.lease SET until = clock_timestamp() WHERE shard = 2")
-    put_pages(dsn, 2.0)
-    assert draw(dsn, 0, 1.0)[0] == pytest.approx(0.5, abs=1e-3)
-    assert draw(dsn, 1, 3.0)[0] == pytest.approx(1.5 * 3.0 / 3.5, abs=1e-3)
+        (due,) = connection.execute("SELECT sum(due) FROM vedette.fetch_want").fetchone() or (0.0,)
+    assert kept + due + count_pages(dsn) == pytest.approx(2.0, abs=1e-3)
+
+
+def test_pages_are_due_to_shards_by_what_they_lack_whichever_draws_first(dsn: str) -> None:
+    """Of two that lack one and three pages, the second gets three times as much; one without a lease gets nothing."""
+    lacking = {0: 1.0, 1: 3.0, 2: 9.0}
+    for order in ((0, 1), (1, 0)):
+        put_pages(dsn, 0.0)
+        with connect(dsn) as connection:
+            connection.execute("DELETE FROM vedette.fetch_want")
+            connection.execute("UPDATE vedette.lease SET until = clock_timestamp() + interval '600 s'")
+        for shard, pages in lacking.items():
+            assert draw(dsn, shard, pages)[0] == pytest.approx(0.0, abs=1e-3)
+        with connect(dsn) as connection:
+            connection.execute("UPDATE vedette.lease SET until = clock_timestamp() WHERE shard = 2")
+        put_pages(dsn, 2.0)
+        got = {shard: draw(dsn, shard, lacking[shard])[0] for shard in order}
+        assert got == {0: pytest.approx(0.5, abs=1e-3), 1: pytest.approx(1.5, abs=1e-3)}
 
 
 def test_what_a_shard_gives_back_another_one_gets(dsn: str) -> None:

@@ -122,7 +122,8 @@ CREATE TABLE vedette.fetch_pool (
 INSERT INTO vedette.fetch_pool DEFAULT VALUES;
 CREATE TABLE vedette.fetch_want (
   shard integer PRIMARY KEY,
-  lacking double precision NOT NULL            -- what the shard lacked after its last draw
+  lacking double precision NOT NULL,           -- what the shard lacked after its last draw
+  due double precision NOT NULL                -- what has arrived for it since
 );
 CREATE TABLE vedette.rank_block (
   shard integer NOT NULL,

@@ -33,18 +33,20 @@ def draw_pages(
     """
     pages, passed_s = connection.execute(sql).fetchone() or (0.0, 0.0)
     sql = """
-        SELECT coalesce(sum(lacking), 0) FROM vedette.fetch_want JOIN vedette.lease USING (shard)
-        WHERE until > clock_timestamp() AND shard <> %s
+        SELECT shard, lacking, due FROM vedette.fetch_want LEFT JOIN vedette.lease USING (shard)
+        WHERE until > clock_timestamp() OR shard = %s
     """
-    (others,) = connection.execute(sql, (shard,)).fetchone() or (0.0,)
-    pool = FetchPool(size_pool(budget_per_s, speed), pages).fill(passed_s * speed * budget_per_s)
-    drawn, pool = pool.draw(lacking, others)
+    rows = connection.execute(sql, (shard,)).fetchall()
+    wanted, due = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
+    pool = FetchPool(size_pool(budget_per_s, speed), pages, wanted, due)
+    drawn, pool = pool.draw(shard, lacking, passed_s * speed * budget_per_s)
     sql = """
-        INSERT INTO vedette.fetch_want VALUES (%s, %s) ON CONFLICT (shard) DO UPDATE SET lacking = EXCLUDED.lacking
+        INSERT INTO vedette.fetch_want SELECT * FROM unnest(%s::int[], %s::float8[], %s::float8[])
+        ON CONFLICT (shard) DO UPDATE SET lacking = EXCLUDED.lacking, due = EXCLUDED.due
     """
-    connection.execute(sql, (shard, max(lacking - drawn, 0.0)))
+    connection.execute(sql, (list(pool.lacking), list(pool.lacking.values()), [pool.due[one] for one in pool.lacking]))
     connection.execute("UPDATE vedette.fetch_pool SET pages = %s, at = clock_timestamp()", (pool.pages,))
-    return drawn, pool.has_spare(others)
+    return drawn, pool.has_spare
 
 
 def report_spending(connection: "Connection", shard: int, spending: ShardSpending) -> None:

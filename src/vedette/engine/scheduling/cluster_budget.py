@@ -1,7 +1,7 @@
 """Cluster budget: one price for all shards, and one pool of pages that all of them draw from.
 
     price    moved by the spending of all shards against the whole budget, by the controller of a single machine
-    pool     fills at the rate of the budget; a shard draws pool * lacking / sum of lacking, at most what it lacks
+    pool     fills at the rate of the budget; what arrives is due to shards by what they lack, until they draw it
 
 A shard lacks a page for each host that waits for the budget, so it gets what it would get on one machine, where all
 hosts wait in one queue. What it cannot use, for example because it waits for a turn at an address, it gives back with
@@ -16,6 +16,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import exp, log
+from types import MappingProxyType
 from typing import NamedTuple
 
 from vedette.engine.coordinator.hosts import HostTable
@@ -27,36 +28,44 @@ from vedette.engine.scheduling.refresh import RefreshScheduler
 POOL_WALL_S, MIN_POOL = 2.0, 2.0
 
 
+NOTHING: Mapping[int, float] = MappingProxyType({})
+
+
 class FetchPool(NamedTuple):
-    """The pool of a cluster's budget: the pages that shards may draw now, and how many it holds at most.
+    """The pool of a cluster's budget: the pages that no shard lacks, at most ``most``, and those due to each shard.
 
-    Of four pages, two shards that lack two and six get one and three:
+    Pages become due to shards when they arrive, by what each of them lacks; so it does not matter which shard
+    draws first. Of four pages, two shards that lack two and six get one and three:
 
-    >>> pool = FetchPool(10.0, 4.0)
-    >>> pool.draw(2.0, others=6.0)[0], pool.draw(6.0, others=2.0)[0], pool.draw(-9.0, others=5.0)
-    (1.0, 3.0, (0.0, FetchPool(most=10.0, pages=10.0)))
+    >>> pool = FetchPool(10.0, 0.0, {0: 2.0, 1: 6.0})
+    >>> first, pool = pool.draw(0, 2.0, arrived=4.0)
+    >>> second, pool = pool.draw(1, 6.0, arrived=0.0)
+    >>> first, second, pool.draw(1, -9.0, arrived=0.0)[1].pages
+    (1.0, 3.0, 8.0)
     """
 
     most: float
     pages: float = 0.0
+    lacking: Mapping[int, float] = NOTHING
+    due: Mapping[int, float] = NOTHING
 
-    def fill(self, pages: float) -> "FetchPool":
-        """Return the pool after these pages arrived; what does not fit is lost."""
-        return self._replace(pages=min(self.pages + max(pages, 0.0), self.most))
+    def draw(self, shard: int, lacking: float, arrived: float) -> tuple[float, "FetchPool"]:
+        """Return what a shard gets that lacks some pages, and the pool after; a negative number is given back."""
+        wanted = {**self.lacking, shard: max(lacking, 0.0)}
+        due = {one: min(self.due.get(one, 0.0), pages) for one, pages in wanted.items()}
+        free = min(self.pages + max(arrived, 0.0), self.most) + max(-lacking, 0.0)
+        free += sum(self.due.values()) - sum(due.values())
+        open_ = {one: pages - due[one] for one, pages in wanted.items()}
+        part = min(free / max(sum(open_.values()), 1e-300), 1.0)
+        due = {one: pages + part * open_[one] for one, pages in due.items()}
+        free = min(free - part * sum(open_.values()), self.most)
+        drawn, due[shard] = due[shard], 0.0
+        return drawn, FetchPool(self.most, free, {**wanted, shard: wanted[shard] - drawn}, due)
 
-    def draw(self, lacking: float, others: float) -> tuple[float, "FetchPool"]:
-        """Return what a shard gets that lacks some pages while other shards lack ``others``, and the pool after.
-
-        A shard that lacks a negative number gives pages back.
-        """
-        if lacking <= 0:
-            return 0.0, self.fill(-lacking)
-        drawn = min(lacking, self.pages * lacking / (lacking + others))
-        return drawn, self._replace(pages=self.pages - drawn)
-
-    def has_spare(self, others: float) -> bool:
-        """Check whether sites may borrow from the pool: other shards lack nothing, and half of it is left."""
-        return not others > 0 and self.pages >= self.most / 2
+    @property
+    def has_spare(self) -> bool:
+        """Whether sites may borrow from the pool: no shard lacks anything, and half of it is left."""
+        return self.pages >= self.most / 2
 
 
 def size_pool(budget_per_s: float, speed: float) -> float:
