@@ -6,6 +6,7 @@ from typing import Any, cast
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, page, robots, rules_for
 
 from vedette.adapters.clock import Clock
+from vedette.adapters.crawl_store.index_queue import load_page_records
 from vedette.adapters.exchange.link_store import read_outbox
 from vedette.engine.coordinator.shard import ShardMap
 from vedette.model import fingerprint, partition_of
@@ -42,7 +43,7 @@ class Shards:
 
     @staticmethod
     def _build(number: int, drive: Drive) -> ExchangeHandler:
-        state = cast("Any", SimpleNamespace(db=drive.db, store=drive.book))
+        state = cast("Any", SimpleNamespace(db=drive.db, store=drive.book, urls=drive.urls))
         shard = build_shard(ShardSettings(number, 1, BOTH, ""), state, 1.0)
         drive.keeper.shard = shard
         return ExchangeHandler(state, drive.keeper, shard, Clock(0.0, 0.0, 1.0))
@@ -116,3 +117,51 @@ def test_a_link_of_a_known_page_of_another_shard_finds_what_is_new() -> None:
     found = there.db.execute("SELECT url, how, steps FROM find JOIN url ON url.id = url_id").fetchall()
     assert f"http://{THERE}/new" in there.asked_urls()
     assert found == [(f"http://{THERE}/new", "page", 0)]
+
+
+def declare(url: str, text: str) -> Reply:
+    """A page that names a canonical URL, if one is given."""
+    text = f"{text}, with enough words of its own to be worth reading for anybody who finds it. " * 8
+    return Reply(200, (("content-type", "text/html"),), f'<link rel="canonical" href="{url}"><p>{text}'.encode())
+
+
+def is_replaced(drive: Drive, url: str) -> bool:
+    """Check whether the canonical of a page is in another shard, and can be shown."""
+    id_ = int(drive.urls.find_ids([url])[0])
+    return load_page_records(drive.db, [id_])[id_].is_replaced
+
+
+def count_news(drive: Drive, url: str) -> int:
+    """Return how often a page was queued for the indexer."""
+    id_ = int(drive.urls.find_ids([url])[0])
+    (count,) = drive.db.execute("SELECT count(*) FROM news WHERE page = ?", (id_,)).fetchone()
+    return int(count)
+
+
+def test_a_page_gives_way_to_its_canonical_in_another_shard_while_that_can_be_shown() -> None:
+    """It is not replaced before the canonical was fetched, nor after that is gone; each time it is queued again."""
+    web = MemoryWeb({f"http://{HERE}/": page("/print"), f"http://{THERE}/": page()})
+    web.replies[f"http://{HERE}/print"] = declare(f"http://{THERE}/whole", "the same for the printer")
+    both = Shards(web).run(60.0)
+    here, url = both.drives[0], f"http://{HERE}/print"
+    queued = [count_news(here, url)]
+    assert not is_replaced(here, url)
+    web.replies[f"http://{THERE}/whole"] = declare("", "the whole story")
+    web.replies[f"http://{THERE}/"] = page("/whole")
+    both.run(40 * HOUR_S, 300.0)  # a page that was gone is tried again
+    queued.append(count_news(here, url))
+    assert is_replaced(here, url)
+    web.replies[f"http://{THERE}/whole"] = Reply(404)
+    both.run(8 * 24 * HOUR_S, 1200.0)
+    queued.append(count_news(here, url))
+    assert not is_replaced(here, url)
+    assert queued[0] < queued[1] < queued[2]
+
+
+def test_of_two_pages_that_name_each_other_none_gives_way() -> None:
+    """Otherwise neither could be found."""
+    web = MemoryWeb({f"http://{HERE}/": declare(f"http://{THERE}/", "one"), f"http://{THERE}/": page()})
+    web.replies[f"http://{THERE}/"] = declare(f"http://{HERE}/", "two")
+    here, there = Shards(web).run(300.0).drives
+    assert not is_replaced(here, f"http://{HERE}/")
+    assert not is_replaced(there, f"http://{THERE}/")

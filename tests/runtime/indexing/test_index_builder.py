@@ -18,7 +18,10 @@ from vedette.adapters.archive.replay import ImportedResponse
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.store import CrawlStore, SiteRow
+from vedette.adapters.exchange.canonical_store import CanonicalStore
+from vedette.adapters.exchange.link_store import create_exchange_tables
 from vedette.adapters.index_store.generations import Generations
+from vedette.engine.coordinator.shard import ForeignCanonical
 from vedette.index.fields import MANY_PAGES
 from vedette.index.query.retrieval import Term, TermSet
 from vedette.model import Headers, Site
@@ -172,6 +175,19 @@ def test_a_page_that_names_another_leaves_the_results_for_it(web: Web) -> None:
     web.answers("whole", page("The whole story", "zeppelin and much besides, told at length."))
     web.answers("print", page("For the printer", "zeppelin once more", canonical))
     assert web.found("zeppelin") == ["whole"]
+
+
+def test_a_page_gives_way_to_its_canonical_in_another_shard(web: Web) -> None:
+    """As long as that shard says that the canonical can be shown."""
+    canonical = "https://elsewhere.example/whole"
+    web.answers("print", page("For the printer", "zeppelin", f'<link rel="canonical" href="{canonical}">'))
+    assert web.found("zeppelin") == ["print"]
+    for is_there, found in ((True, []), (False, ["print"])):
+        with web.state() as state:
+            create_exchange_tables(state.db)
+            store = CanonicalStore(state.db, lambda url: int(state.urls.find_ids([url])[0]))
+            store.save_answer(ForeignCanonical(canonical, f"{SITE.start}print", is_there))
+        assert web.found("zeppelin") == found
 
 
 def test_a_copy_word_for_word_is_left_out_and_a_near_copy_is_in_its_group(web: Web) -> None:

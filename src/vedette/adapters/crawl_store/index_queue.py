@@ -11,7 +11,7 @@ from vedette.adapters.crawl_store.store import CrawlStore, unpack_anchors
 from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import HiddenRules
 from vedette.errors import StoreCorrupt
-from vedette.model import Site
+from vedette.model import Site, fingerprint
 
 _KNOWN = (
     "SELECT url.id, url.url, url.host, url.found_s, page.status, page.kind, page.fetched_s, page.location, page.links, "
@@ -37,7 +37,8 @@ class PageRecord(NamedTuple):
     """A page as the indexer reads it from the crawl store; ``group`` is None if its content was not read.
 
     ``canonical_page`` is the canonical page of its group, 0 for none. For a discovery, ``how`` is the kind of page it
-    was found on, and ``via`` its URL; otherwise they are empty.
+    was found on, and ``via`` its URL; otherwise they are empty. ``is_replaced`` means that its canonical belongs to
+    another shard and can be shown.
     """
 
     id: int
@@ -60,6 +61,7 @@ class PageRecord(NamedTuple):
     canonical_page: int
     how: str = ""
     via: str = ""
+    is_replaced: bool = False
 
 
 class IndexQueueReader:
@@ -73,12 +75,12 @@ class IndexQueueReader:
         with read_state(self._folder) as db:
             rows = db.execute("SELECT seq, page, text FROM news WHERE seq > ? ORDER BY seq LIMIT ?", (after, most))
             news = [QueuedPage(*row) for row in rows]
-            return news, _load_pages(db, [one.page for one in news])
+            return news, load_page_records(db, [one.page for one in news])
 
     def load_pages(self, ids: Sequence[int]) -> dict[int, PageRecord]:
         """Load the records of these pages for the indexer."""
         with read_state(self._folder) as db:
-            return _load_pages(db, ids)
+            return load_page_records(db, ids)
 
     def list_page_ids(self, after: int, most: int) -> list[int]:
         """List the next page ids after an id, for an indexer that scans all pages."""
@@ -117,8 +119,8 @@ class IndexQueueReader:
             return [row.site for row in store.list_sites()], hidden
 
 
-def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRecord]:
-    """Load page records from the rows of ``_KNOWN``; damaged links count as none."""
+def load_page_records(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRecord]:
+    """Load the records of pages in a transaction of the caller; damaged links count as none."""
     found: dict[int, PageRecord] = {}
     for row in db.execute(_KNOWN, (json.dumps(list(ids)),)):
         *values, links, file, offset, length = row[:12]
@@ -126,8 +128,18 @@ def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRec
         place = ArchiveLocation(file, offset, length) if file is not None else None
         names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
         rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
-        found[row[0]] = PageRecord._make((*values, _unpack_links(links), place, *rest))
-    return found
+        found[row[0]] = PageRecord._make((*values, _unpack_links(links), place, *rest, False))
+    prints = {id_: fingerprint(page.canonical) for id_, page in found.items() if page.canonical}
+    there = _list_replacing(db, list(prints.values())) if prints else ()
+    return found | {id_: found[id_]._replace(is_replaced=True) for id_, print_ in prints.items() if print_ in there}
+
+
+def _list_replacing(db: sqlite3.Connection, prints: Sequence[int]) -> frozenset[int]:
+    """List the canonical URLs that belong to other shards and can be shown; only a shard has any."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'foreign_canonical'").fetchone():
+        return frozenset()
+    sql = "SELECT print FROM foreign_canonical WHERE is_there AND print IN (SELECT value FROM json_each(?))"
+    return frozenset(row[0] for row in db.execute(sql, (json.dumps(prints),)))
 
 
 def _unpack_links(blob: bytes) -> tuple[tuple[str, str], ...]:

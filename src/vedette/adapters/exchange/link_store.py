@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from vedette.adapters.exchange.anchor_store import ANCHOR_SCHEMA
+from vedette.adapters.exchange.canonical_store import CANONICAL_SCHEMA
 from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.engine.coordinator.shard import ForeignLinks
 from vedette.engine.coordinator.url_states import LAST_FRONT
@@ -54,7 +55,7 @@ class OutboxRow(NamedTuple):
 
 def create_exchange_tables(db: sqlite3.Connection) -> None:
     """Create the tables of the link store that are missing."""
-    execute_schemas(db, EXCHANGE_SCHEMA, ANCHOR_SCHEMA)
+    execute_schemas(db, EXCHANGE_SCHEMA, ANCHOR_SCHEMA, CANONICAL_SCHEMA)
 
 
 def read_outbox(db: sqlite3.Connection, after: tuple[int, int], most: int) -> list[OutboxRow]:
@@ -74,8 +75,10 @@ def copy_exchange(source: Path, target: Path, partitions: range, *, is_successor
         db.execute("BEGIN IMMEDIATE")
         for table in ("outbox", "inbox_position") if is_successor else ():
             db.execute(f"INSERT INTO main.{table} SELECT * FROM source.{table}")  # noqa: S608 - our own names
-        sql = "INSERT INTO main.foreign_anchor SELECT * FROM source.foreign_anchor WHERE partition BETWEEN ? AND ?"
-        db.execute(sql, (partitions[0], partitions[-1]))
+        for table in ("foreign_anchor", "canonical_asker"):
+            sql = f"INSERT INTO main.{table} SELECT * FROM source.{table} WHERE partition BETWEEN ? AND ?"  # noqa: S608 - our own names
+            db.execute(sql, (partitions[0], partitions[-1]))
+        db.execute("INSERT INTO main.foreign_canonical SELECT * FROM source.foreign_canonical")
         db.execute("COMMIT")
 
 
@@ -122,8 +125,10 @@ def decode_links(packed: bytes) -> tuple[ForeignLinks, ...] | None:
     try:
         links = _decode(packed)
         for one in links:
-            if one.source is not None:
-                origin_of(one.source)
+            named = (one.source, *(one.canonical[:2] if one.canonical else ()))
+            for url in named:
+                if url is not None:
+                    origin_of(url)
     except (msgspec.DecodeError, ValueError):
         return None
     numbers = [number for one in links for number in (one.depth, one.hops)]

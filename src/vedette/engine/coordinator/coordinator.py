@@ -311,6 +311,7 @@ class Coordinator:
         self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
         self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))
         joined = self.copies.save(answers)
+        self.shard.pass_canonicals(answers)
         gone = [result.task for result in answers if result.content is None and result.task.copy]
         self.copies.on_gone([task.id for task in gone])
         self.urls.requeue(self.copies.list_skipped([task.url for task in gone]), LAST_FRONT)

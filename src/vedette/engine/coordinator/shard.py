@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from vedette.engine.coordinator.results import LinkGroup
 from vedette.engine.coordinator.state import FoundUrl, HostState
-from vedette.engine.messages import FetchTask
+from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import LinkOrigin
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse
 from vedette.model import PARTITIONS, Origin, origin_of, partition_of, registrable_domain
@@ -73,10 +73,19 @@ class ForeignRobots(NamedTuple):
     failure: RobotsFailure | None = None
 
 
+class ForeignCanonical(NamedTuple):
+    """A question whether the canonical URL that a page names can be shown, to the shard that owns it; or the answer."""
+
+    url: str
+    page: str
+    is_there: bool | None = None
+
+
 class ForeignLinks(NamedTuple):
     """Links of one page to hosts of another shard, as they are sent; ``source`` is the page's URL.
 
-    ``texts`` are their anchor texts, if the page has any for others to know. A message about a robots.txt has no links.
+    ``texts`` are their anchor texts, if the page has any for others to know. A message about a robots.txt or a
+    canonical URL has no links.
     """
 
     urls: tuple[str, ...]
@@ -89,6 +98,7 @@ class ForeignLinks(NamedTuple):
     via: LinkOrigin | None = None
     texts: tuple[str, ...] = ()
     robots: ForeignRobots | None = None
+    canonical: ForeignCanonical | None = None
 
     def to_group(self, urls: Sequence[str]) -> LinkGroup:
         """Build the group of links for admission by their owner, with those URLs that its rules allow."""
@@ -113,6 +123,13 @@ class LinkOutbox(Protocol):
         """Put links into the outbox, by the shard that owns their hosts."""
 
 
+class CanonicalAnswers(Protocol):
+    """What a shard has answered about its URLs that pages of others name as canonical."""
+
+    def list_changed(self, urls: Sequence[str]) -> Sequence[ForeignCanonical]:
+        """List the answers about URLs that were fetched and are now others; they count as given."""
+
+
 class Shard(Protocol):
     """What a coordinator asks about its part of the web."""
 
@@ -127,6 +144,9 @@ class Shard(Protocol):
 
     def pass_robots(self, task: FetchTask, event: RobotsResponse | RobotsFailure | str, now_s: float) -> bool:
         """Pass the outcome of a robots.txt request on to another shard, if it concerns one: answer or redirect."""
+
+    def pass_canonicals(self, results: Sequence[FetchSuccess]) -> None:
+        """Ask other shards about the canonical URLs that saved pages name; tell them what changed about own ones."""
 
 
 class WholeWeb:
@@ -147,6 +167,9 @@ class WholeWeb:
     def pass_robots(self, _task: FetchTask, _event: RobotsResponse | RobotsFailure | str, _now_s: float) -> bool:
         """Return false: one machine fetches every robots.txt itself."""
         return False
+
+    def pass_canonicals(self, _results: Sequence[FetchSuccess]) -> None:
+        """Do nothing: one machine has every page."""
 
 
 WHOLE_WEB = WholeWeb()
@@ -175,8 +198,10 @@ class PartitionShard:
         outbox: LinkOutbox,
         min_turn_s: float = MIN_TURN_WALL_S,
         find_steps: Callable[[int], int | None] = lambda _: None,
+        canonicals: CanonicalAnswers | None = None,
     ) -> None:
         self._shards, self.number, self._outbox, self._min_turn_s = shards, number, outbox, min_turn_s
+        self._canonicals = canonicals
         self._find_steps = find_steps
         self._owners: dict[str, int] = {}
         self._asked_robots: dict[Origin, float] = {}
@@ -270,6 +295,22 @@ class PartitionShard:
             via=via,
             texts=tuple(found.texts[place] for place in places) if len(found.texts) == len(urls) else (),
         )
+
+    # canonical URLs
+
+    def pass_canonicals(self, results: Sequence[FetchSuccess]) -> None:
+        """Ask other shards about the canonical URLs that saved pages name; tell them what changed about own ones."""
+        contents = [(one.task.url, one.content) for one in results if one.content is not None]
+        named = [(url, content.canonical) for url, content in contents if content.canonical and not content.private]
+        asked = [ForeignCanonical(canonical, url) for url, canonical in named if not self.owns(canonical)]
+        changed = () if self._canonicals is None else self._canonicals.list_changed([one.task.url for one in results])
+        for one in (*asked, *changed):
+            self.send_canonical(one)
+
+    def send_canonical(self, one: ForeignCanonical) -> None:
+        """Send a question to the shard of the canonical URL, or an answer to the shard of the page that names it."""
+        owner = self.find_owner(one.url if one.is_there is None else one.page)
+        self._outbox.put_links({owner: [ForeignLinks((), 0, canonical=one)]})
 
     # turns
 

@@ -9,11 +9,19 @@ from collections.abc import Sequence
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.exchange.anchor_store import AnchorStore
+from vedette.adapters.exchange.canonical_store import CanonicalStore
 from vedette.adapters.exchange.link_store import LinkStore, create_exchange_tables
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.results import LinkGroup
 from vedette.engine.coordinator.robots_cache import build_robots_task
-from vedette.engine.coordinator.shard import MIN_TURN_WALL_S, ForeignLinks, ForeignRobots, PartitionShard, ShardMap
+from vedette.engine.coordinator.shard import (
+    MIN_TURN_WALL_S,
+    ForeignCanonical,
+    ForeignLinks,
+    ForeignRobots,
+    PartitionShard,
+    ShardMap,
+)
 from vedette.engine.scheduling.cluster_budget import ShardBudget
 from vedette.engine.scheduling.price_controller import CommonPrice
 from vedette.fetch.robots.state import UNKNOWN, RobotsFailure
@@ -33,7 +41,13 @@ def build_shard(settings: ShardSettings, state: State, speed: float) -> Partitio
         found = store.get_discoveries([id_]).get(id_)
         return None if found is None else found.steps
 
-    return PartitionShard(settings.shards, settings.number, links, MIN_TURN_WALL_S * speed, find_steps)
+    canonicals = build_canonicals(state)
+    return PartitionShard(settings.shards, settings.number, links, MIN_TURN_WALL_S * speed, find_steps, canonicals)
+
+
+def build_canonicals(state: State) -> CanonicalStore:
+    """Build the canonical store of a shard over an open state."""
+    return CanonicalStore(state.db, lambda url: int(state.urls.find_ids([url])[0]))
 
 
 class ExchangeHandler:
@@ -41,7 +55,7 @@ class ExchangeHandler:
 
     def __init__(self, state: State, coordinator: Coordinator, shard: PartitionShard, clock: Clock) -> None:
         self._state, self._coordinator, self._shard, self._speed = state, coordinator, shard, clock.speed
-        self._anchors = AnchorStore(state.db)
+        self._anchors, self._canonicals = AnchorStore(state.db), build_canonicals(state)
         self._budget = ShardBudget(
             coordinator.refresher, coordinator.first_fetches, coordinator.host_table, shard.count_shards()
         )
@@ -105,6 +119,8 @@ class ExchangeHandler:
         for one in links:
             if one.robots is not None:
                 groups += self._take_robots(one.robots, now_s)
+            if one.canonical is not None:
+                self._take_canonical(one.canonical)
             spelt = (coordinator.normalize_url(url) for url in one.urls)
             urls = [url for url in spelt if url is not None]
             if urls:
@@ -116,6 +132,16 @@ class ExchangeHandler:
             if text and self._shard.owns(url)
         )
         coordinator.admit_links(groups, now_s)
+
+    def _take_canonical(self, one: ForeignCanonical) -> None:
+        """Answer a question about a canonical URL, or apply an answer; send on what belongs to another shard by now."""
+        if one.is_there is None and self._shard.owns(one.url):
+            url = self._coordinator.normalize_url(one.url) or one.url
+            self._shard.send_canonical(self._canonicals.answer(one, url))
+        elif one.is_there is not None and self._shard.owns(one.page):
+            self._canonicals.save_answer(one)
+        else:
+            self._shard.send_canonical(one)
 
     def _take_robots(self, one: ForeignRobots, now_s: float) -> list[LinkGroup]:
         """Request a robots.txt for another shard, or apply the response to a request; return its sitemaps."""

@@ -215,7 +215,7 @@ class IndexBuilder:
     def _find_exclusion(self, page: PageRecord, now_s: float) -> str:
         site = self._sites.find_site(page.url)
         named = resolve(page.canonical, page.url) if page.canonical else None
-        elsewhere = bool(named) and named != page.url and self._has_substitute(page, str(named))
+        elsewhere = page.is_replaced or (bool(named) and named != page.url and self._has_substitute(page, str(named)))
         standing = IndexCandidate(
             page.status,
             page.kind,
