@@ -18,8 +18,12 @@ from tests.postgres_server import MISSING, find_programs, run_postgres
 from tests.tree_runs import PATIENCE_S, patiently
 from tests.tree_worlds import ring_town
 
+from vedette.adapters.registry.command_log import list_latest
 from vedette.adapters.registry.database import DSN_ENV, connect
 from vedette.adapters.registry.directory import list_machines
+from vedette.errors import UsageError
+from vedette.runtime.cluster.client import run_in_cluster
+from vedette.web.commands.commands import Undo
 
 pytestmark = pytest.mark.skipif(find_programs() is None, reason=MISSING)
 
@@ -141,6 +145,27 @@ def test_rules_and_watches_apply_to_all_shards(cluster: Cluster, gateway: Gatewa
     )
     assert "blocked.test" in gateway.show("results")
     assert [rule["value"] for rule in vedette(cluster, "rules", "list")["rules"]] == ["blocked.test"]
+
+
+def test_a_command_is_undone_in_all_shards(cluster: Cluster, gateway: Gateway) -> None:
+    """Once; undoing that executes it again. The console offers what can be undone."""
+
+    def list_rules() -> list[str]:
+        return [rule["value"] for rule in vedette(cluster, "rules", "list")["rules"] if "undone" in rule["value"]]
+
+    vedette(cluster, "rules", "block", "undone.test")
+    with connect(cluster.dsn) as connection:
+        number = list_latest(connection, 1, None)[0][0].number
+    assert f'value="{number}"' in gateway.show("actions")
+    undone = run_in_cluster(cluster.dsn, Undo(number), "a test")
+    assert undone.words.startswith("undone: ")
+    assert list_rules() == []
+    assert f'value="{number}"' not in gateway.show("actions")
+    for again in (number, 12345):
+        with pytest.raises(UsageError):
+            run_in_cluster(cluster.dsn, Undo(again), "a test")
+    run_in_cluster(cluster.dsn, Undo(undone.action), "a test")
+    assert list_rules() == ["undone.test"]
 
 
 def test_the_command_line_manages_sites_of_the_cluster(cluster: Cluster) -> None:

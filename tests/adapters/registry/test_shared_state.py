@@ -7,7 +7,9 @@ from tests.postgres_server import MISSING, Postgres, find_programs, run_postgres
 
 from vedette.adapters.registry.alert_claims import claim_pages, mark_sent
 from vedette.adapters.registry.command_log import (
+    REPEAT_S,
     CommandReply,
+    find_command_to_undo,
     list_commands,
     list_latest,
     list_replies,
@@ -58,6 +60,37 @@ def test_each_shard_executes_a_command_once(dsn: str) -> None:
         latest = [(one.number, words) for one, words in list_latest(connection, 9, None)]
         assert latest == [(alone, "not done yet"), (every, "done")]
         assert [one.number for one, _ in list_latest(connection, 9, alone)] == [every]
+
+
+def test_a_restored_shard_repeats_the_latest_commands(dsn: str) -> None:
+    """Its state may be from before them; the replies that it gave then are replaced."""
+    with connect(dsn) as connection:
+        number = log_command(connection, "one", {"order": "x"}, "a test", None)
+        log_reply(connection, number, CommandReply(0, "done", is_error=False, action=7))
+        assert list_commands(connection, 0) == []
+        assert [one.number for one in list_commands(connection, 0, REPEAT_S)] == [number]
+        log_reply(connection, number, CommandReply(0, "done", is_error=False, action=8))
+        assert [reply.action for reply in list_replies(connection, number)] == [8]
+
+
+def test_a_command_is_undone_once(dsn: str) -> None:
+    """Only if a shard can undo it; again if all shards refused."""
+    with connect(dsn) as connection:
+        number = log_command(connection, "one", {"order": "x"}, "a test", 1)
+        log_reply(connection, number, CommandReply(1, "done", is_error=False))
+        with pytest.raises(VedetteError, match="cannot be undone"):
+            find_command_to_undo(connection, number)
+        log_reply(connection, number, CommandReply(1, "done", is_error=False, action=7))
+        for place, is_error in enumerate((True, False)):
+            assert find_command_to_undo(connection, number) == 1
+            undo = log_command(connection, f"undo {place}", {"order": "undo"}, "a test", 1, number)
+            with pytest.raises(VedetteError, match="already been undone"):
+                find_command_to_undo(connection, number)
+            log_reply(connection, undo, CommandReply(1, "undone", is_error=is_error))
+        with pytest.raises(VedetteError, match="already been undone"):
+            find_command_to_undo(connection, number)
+        (listed,) = [one for one, _ in list_latest(connection, 9, None) if one.number == number]
+        assert (listed.can_be_undone, listed.undone_s is not None) == (False, True)
 
 
 @pytest.mark.parametrize("row", ["no JSON", "[1]", "null", "[" * 100_000])

@@ -151,13 +151,15 @@ CREATE TABLE vedette.command (
   shard integer,                       -- NULL: for all shards
   command text NOT NULL,
   actor text NOT NULL,
-  at timestamptz NOT NULL DEFAULT clock_timestamp()
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  undoes bigint                        -- the command that this one undoes
 );
 CREATE TABLE vedette.command_reply (
   number bigint NOT NULL,
   shard integer NOT NULL,
   words text NOT NULL,
   is_error boolean NOT NULL,
+  action bigint NOT NULL,              -- its number in the shard's log of actions; 0 if it cannot be undone
   PRIMARY KEY (number, shard)
 );
 CREATE TABLE vedette.alert_page (

@@ -78,7 +78,7 @@ def save_split(connection: "Connection", shard: int, epoch: int, lower: Half, up
             connection.execute(sql, (half.number, copied))
     sql = """
         INSERT INTO vedette.command_reply
-        SELECT number, %s, words, is_error FROM vedette.command_reply WHERE shard = %s
+        SELECT number, %s, words, is_error, action FROM vedette.command_reply WHERE shard = %s
     """
     connection.execute(sql, (upper.number, shard))
 

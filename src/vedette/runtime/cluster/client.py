@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from vedette.adapters.registry.command_log import CommandReply, list_replies, log_command
+from vedette.adapters.registry.command_log import CommandReply, find_command_to_undo, list_replies, log_command
 from vedette.adapters.registry.database import connect
 from vedette.adapters.registry.registry import ShardStatus, list_shards, load_cluster
 from vedette.engine.coordinator.shard import ShardMap
@@ -23,14 +23,15 @@ POLL_EVERY_S = 0.05
 
 def run_in_cluster(dsn: str, command: Command, by: str, id_: str = "") -> CommandResult:
     """Have the shards execute a command, once per ``id_``; shards that are down execute it when they are back."""
-    if isinstance(command, Undo):
-        raise UsageError("commands to all shards cannot be undone yet: run the opposite command")
     with connect(dsn) as connection:
         shards, running = load_cluster(connection).shards, _list_running(list_shards(connection))
-        parts = _route_command(command, shards)
+        undoes = command.action if isinstance(command, Undo) else None
+        parts = (
+            _route_command(command, shards) if undoes is None else {find_command_to_undo(connection, undoes): command}
+        )
         id_ = id_ or secrets.token_hex(16)
         numbers = {
-            log_command(connection, f"{id_} {shard}", command_to_json(part), by, shard): shard
+            log_command(connection, f"{id_} {shard}", command_to_json(part), by, shard, undoes): shard
             for shard, part in parts.items()
         }
     until_s = time.monotonic() + COMMAND_TIMEOUT_S

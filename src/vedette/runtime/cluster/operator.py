@@ -39,4 +39,6 @@ class ClusterOperator(FolderOperator):
         """List the latest commands to shards, newest first."""
         with connect(self._dsn) as connection:
             latest = list_latest(connection, most, before)
-        return [ActionLine(logged.number, logged.at_s, words, logged.actor) for logged, words in latest]
+        return [
+            ActionLine(one.number, one.at_s, words, one.actor, one.can_be_undone, one.undone_s) for one, words in latest
+        ]

@@ -33,7 +33,14 @@ from vedette.adapters.exchange.mailbox import (
     send_links,
 )
 from vedette.adapters.net.ipc import ChannelClosed, Request
-from vedette.adapters.registry.command_log import CommandReply, list_commands, log_reply
+from vedette.adapters.registry.command_log import (
+    REPEAT_S,
+    CommandReply,
+    LoggedCommand,
+    find_reply,
+    list_commands,
+    log_reply,
+)
 from vedette.adapters.registry.database import LeaseLost, explain_database, fence, open_connection
 from vedette.adapters.registry.fetch_budget import draw_pages, load_price, move_price, report_spending
 from vedette.adapters.registry.registry import list_sites, load_shards, save_numbers
@@ -92,7 +99,7 @@ class Exchanger:
         self._is_lacking = self._is_urgent = True
         self._spending = ShardSpending()
         self._last_site = 0
-        self._is_reopened = False
+        self._is_reopened = self._has_repeated = False
         self._is_waiting = True
         self._trouble = ""
         self._numbers_s = 0.0
@@ -246,10 +253,13 @@ class Exchanger:
         return self._limit
 
     def _read_outbox(self) -> list[OutboxRow]:
+        return read_outbox(self._open_state(), self._sent, MAX_ROWS)
+
+    def _open_state(self) -> sqlite3.Connection:
         if self._db is None:
             uri = f"{(self._settings.folder / 'state.db').resolve().as_uri()}?mode=ro"
             self._db = sqlite3.connect(uri, uri=True, isolation_level=None)
-        return read_outbox(self._db, self._sent, MAX_ROWS)
+        return self._db
 
     def _apply_sites(self, connection: "psycopg.Connection[Any]") -> None:
         """Add the sites that were added to the cluster; one that the shard has already is refused, and stays."""
@@ -263,14 +273,35 @@ class Exchanger:
     def _apply_commands(self, connection: "psycopg.Connection[Any]") -> None:
         """Execute the commands that this shard has not replied to, and log what came of them."""
         with connection.transaction():
-            commands = list_commands(connection, self._shard.number)
+            commands = list_commands(connection, self._shard.number, 0.0 if self._has_repeated else REPEAT_S)
         for logged in commands:
-            order = Request("order", {"order": logged.command, "who": logged.actor}, f"cluster command {logged.number}")
-            told = ask_coordinator(self._settings.folder, order)
-            reply = CommandReply(self._shard.number, str(told.get("done", told.get("error", ""))), "error" in told)
+            reply = self._execute(connection, logged)
             with connection.transaction():
                 fence(connection, self._shard.number, self._shard.epoch)
                 log_reply(connection, logged.number, reply)
+        self._has_repeated = True
+
+    def _execute(self, connection: "psycopg.Connection[Any]", logged: LoggedCommand) -> CommandReply:
+        """Have the coordinator execute a command, once; one that undoes another undoes the action that it was here."""
+        number, command = self._shard.number, logged.command
+        if command.get("order") == "undo":
+            with connection.transaction():
+                before = find_reply(connection, logged.undoes, number)
+            # A state that was restored may lack the action, and have another one by its number.
+            if before is None or not before.action or self._find_action(before.action)[0] != before.words:
+                return CommandReply(number, f"action {logged.undoes} cannot be undone here", is_error=True)
+            command = {**command, "action": before.action}
+        order = Request("order", {"order": command, "who": logged.actor}, f"cluster command {logged.number}")
+        told = ask_coordinator(self._settings.folder, order)
+        action = int(str(told.get("action", 0)))
+        can_be_undone = action > 0 and self._find_action(action)[1]
+        words = str(told.get("done", told.get("error", "")))
+        return CommandReply(number, words, "error" in told, action if can_be_undone else 0)
+
+    def _find_action(self, action: int) -> tuple[str, bool]:
+        """Find an action in the shard's log: what it was, and whether there are commands that undo it."""
+        row = self._open_state().execute("SELECT what, undo FROM action WHERE id = ?", (action,)).fetchone()
+        return (str(row[0]), row[1] not in {None, "[]"}) if row else ("", False)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
