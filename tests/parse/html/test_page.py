@@ -349,6 +349,31 @@ def test_articles_after_the_page_s_own() -> None:
     assert page.main == f"{LONG}\n{LONG} Two."
 
 
+def test_comments_below_a_post() -> None:
+    """Comments are not main text, however long they are; a post that names its author and tags is."""
+    comments = f"<ol id=comments><li class=comment-body><p>{LONG * 3} I agree.</p></ol>"
+    post = f"<div class='hentry author-ann tag-comments'><p>{LONG * 2}</p><p>{LONG * 2} Two.</p></div>"
+    assert main(f"{post}{comments}") == f"{LONG * 2}\n{LONG * 2} Two."
+
+
+def test_a_paragraph_with_a_suspect_class() -> None:
+    """A very long paragraph is content, and so are paragraphs that hold most of the prose; a short one is not."""
+    note = "<p class=teaser>Read on in our newsletter tomorrow.</p>"
+    lead = f"<p class=teaser>{LONG * 3}</p>"
+    assert main(f"{lead}<p>{LONG}</p><p>{LONG} Two. {LONG * 4}</p>{note}").startswith(LONG * 3)
+    assert main(f"<p class=paywall>{LONG}</p><p class=paywall>{LONG} Two.</p>{note}").startswith(f"{LONG}\n{LONG} Two.")
+    assert "newsletter" not in main(f"<p>{LONG}</p><p>{LONG} Two.</p>{note}")
+
+
+def test_the_caption_of_a_figure() -> None:
+    """A caption is not main text; a heading's id of many words says nothing about its section."""
+    figure = f"<figure><img src=a.png><figcaption><p>{LONG} Photo: Ann</p></figcaption></figure>"
+    section = f"<div id=sharing-with-a-single-developer><p>{LONG} Two.</p></div>"
+    assert main(f"<p>{LONG * 3}</p>{figure}{section}<p>{LONG} Three.</p>") == (
+        f"{LONG * 3}\n{LONG} Two.\n{LONG} Three."
+    )
+
+
 def test_captions_dates_and_buttons() -> None:
     """Short text outside of paragraphs is not main text if paragraphs contain the text; next to code, it is."""
     image = "<img src=a.png><div>A tower at night, seen from the river. Photo: Ann Example</div>"

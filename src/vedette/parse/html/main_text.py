@@ -5,21 +5,20 @@ a block and the share of links in it separate content from the rest nearly as we
 as neighbors are taken into account. Every block gets a letter:
 
 ``o``  out: in a navigation, a footer and the like, or not visible.
-``P``  prose: mostly not links, and long, or it ends as a sentence does, or is code or a row of a table. If a class or
-       an id speaks against it, it must be very long and nearly free of links.
+``P``  prose: mostly not links, and long, or it ends as a sentence does, or is code or a row of a table.
 ``l``  linked: more than a third of it is links; ``L``: most of it.
-``c``  chaff: short, and a class or an id speaks against it; or a copyright notice.
+``c``  chaff: a class or an id speaks against it, or it is a caption or a copyright notice.
 ``h``  a heading.
 ``s``  short: anything else, such as items of a list.
 ``b``  bare: not in a paragraph, list or table, on a page that has nearly all of its prose in those. Captions, dates
        and buttons are bare. A long sentence that does not follow an image is prose all the same, and so is what is
        next to code.
 
-Containers decide first. One that holds most of the prose is content, whatever its class says; if most prose is hidden,
-a script shows it. If ``<main>`` or ``<article>`` contain a fair share of the prose, everything outside them is out; of
-several articles the page's own one counts. Then neighbors decide, as patterns over the letters of the page: everything
-short or partly linked between prose and prose is prose, and so is a single block of links. Next to prose on one side a
-few short blocks are prose too, but a heading only belongs to what follows it.
+Containers decide first. One that holds most of the prose is content, whatever its class says, and so is a very long
+paragraph; if most prose is hidden, a script shows it. If ``<main>`` or ``<article>`` contain a fair share of the prose,
+everything outside them is out; of several articles the page's own one counts. Then neighbors decide, as patterns over
+the letters of the page: everything short or partly linked between prose and prose is prose, and so is a single block of
+links. Next to prose on one side a few short blocks are prose too, but a heading only belongs to what follows it.
 """
 
 import re
@@ -43,6 +42,7 @@ ELEMENT_MARKS = {
     **dict.fromkeys(("main", "article"), MAIN),
     **dict.fromkeys(("nav", "header", "footer", "aside", "menu"), BOILERPLATE),
     **dict.fromkeys(("button", "select", "label", "noscript", "annotation"), BOILERPLATE),
+    "figcaption": SUSPECT,
 }
 _ROLE_MARKS = {
     **dict.fromkeys(("main", "article"), MAIN),
@@ -50,17 +50,17 @@ _ROLE_MARKS = {
     **dict.fromkeys(("menu", "menubar", "toolbar", "dialog", "alertdialog"), BOILERPLATE),
 }
 _SUSPECT_WORD_LIST = """
-    ad ads banner bottombar breadcrumb breadcrumbs bylinks byline consent cookie cookies copyright crumb crumbs
-    disclaimer dropdown foot footer footnav gdpr header hero leftbar leftnav leftside legal links login masthead menu
-    menubar modal nav navbar navi navigation navlinks overlay pager pagination paging popup promotion rightbar
-    rightnav rightside rss search share sidebar sidemenu sidenav signup sitenav skip sponsor sponsored subnav
-    subscribe tabs tagcloud tags toc toolbar topbar topnav tracking widget
+    ad ads banner bottombar bylinks byline cookie cookies crumb crumbs dropdown foot footer footnav header hero
+    leftbar leftnav leftside legal links login masthead menu menubar modal nav navbar navi navigation navlinks
+    overlay pager paging popup promotion rightbar rightnav rightside rss search share sidebar sidemenu sidenav
+    signup sitenav skip sponsor sponsored subnav subscribe tabs tagcloud toc toolbar topbar topnav tracking widget
     """
 _SUSPECT_WORDS = frozenset(_SUSPECT_WORD_LIST.split())
 # Words that say so even next to one for content: "comment-body".
 _STRONG_WORD_LIST = """
-    advert advertisement author authors bio caption captions comment comments credit newsletter outbrain paywall promo
-    recommended related regwall sharing social subscription taboola teaser upsell
+    advert advertisement author authors bio breadcrumb breadcrumbs caption captions comment comments consent
+    copyright credit disclaimer gdpr newsletter outbrain pagination paywall promo recommended regwall related
+    sharing social subscription taboola tags teaser upsell
     """
 _STRONG_WORDS = frozenset(_STRONG_WORD_LIST.split())
 # Attributes without any of these words give no marks.
@@ -68,6 +68,8 @@ _CHECKED_WORDS = _STRONG_WORDS | _SUSPECT_WORDS | {"hidden", "style", "role"}
 # An element that calls itself content is no menu, whatever else it contains: "content has-sidebar".
 _CONTENT_WORD_LIST = "article body content contents entry main page post prose story text wrapper container layout"
 _CONTENT_WORDS = frozenset(_CONTENT_WORD_LIST.split())
+# A post's other classes are the names of its author, categories and tags; an id of many words is a heading.
+_POST_CLASSES, SLUG_HYPHENS = frozenset({"hentry", "h-entry", "type-post"}), 4
 # Both "sideBar" as a whole and its parts.
 _WHOLE_WORDS, _HUMPS = re.compile(r"[a-zA-Z]++"), re.compile(r"[A-Z]?[a-z]++|[A-Z]++(?![a-z])")
 _HIDDEN_STYLE = re.compile(
@@ -104,9 +106,12 @@ def _mark_hidden(found: dict[str, str]) -> int:
 
 
 def _mark_suspect(found: dict[str, str]) -> int:
-    names = f"{found.get('class', '')} {found.get('id', '')}"
+    classes, identity = found.get("class", "").split(), found.get("id", "")
+    if not _POST_CLASSES.isdisjoint(classes):
+        return 0
+    names = found.get("class", "") + (f" {identity}" if identity.count("-") < SLUG_HYPHENS else "")
     words = {word.lower() for word in _WHOLE_WORDS.findall(names) + _HUMPS.findall(names)}
-    if words & _STRONG_WORDS or "hidden" in found.get("class", "").split():
+    if words & _STRONG_WORDS or "hidden" in classes:
         return SUSPECT
     return SUSPECT if words & _SUSPECT_WORDS and not words & _CONTENT_WORDS else 0
 
@@ -133,7 +138,7 @@ _NOTICES = ("©", "Copyright", "(c)", "(C)")
 _NOTICE_STARTS = frozenset(notice[0] for notice in _NOTICES)
 _EXCLUDED, _MARKED, _KEPT_WHOLE = BOILERPLATE | HIDDEN, SUSPECT | HEADING, PREFORMATTED | ROW
 _FLOWING = FLOW | PREFORMATTED | ROW
-_BESIDE_CODE = re.compile("b(?=k)|(?<=k)b")
+_BESIDE_CODE = re.compile("[bc](?=k)|(?<=k)[bc]")
 _NEIGHBOURS = (
     re.compile(r"h(?=[bhs]{0,5}P)"),
     re.compile(r"(?<=P)L(?=P)"),
@@ -178,7 +183,10 @@ def _reveal(texts: list[str], blocks: list[int]) -> list[int]:
 
 
 def _clear_suspects(texts: list[str], blocks: list[int], spans: Sequence[Span]) -> list[int]:
-    """Clear the doubt about containers that hold most of the prose; containers in them may stay suspect."""
+    """Clear the doubt about containers that hold most of the prose; containers in them may stay suspect.
+
+    Paragraphs are cleared if they are very long, or hold most of the prose together.
+    """
     suspects = [span for span in spans if span.marks & SUSPECT]
     if not suspects:
         return blocks
@@ -186,7 +194,10 @@ def _clear_suspects(texts: list[str], blocks: list[int], spans: Sequence[Span]) 
     total, inside = sum(prose), sum(compress(prose, [block & MAIN for block in blocks]))
     least = MIN_CLEARED_SHARE * (inside if inside >= MIN_CORE_SHARE * total else total)
     sums = [0, *accumulate(prose)]
-    kept = [span for span in suspects if sums[span.end] - sums[span.start] < least]
+    sizes = [(sums[span.end] - sums[span.start], span) for span in suspects]
+    paragraphs = sum([size for size, span in sizes if span.name == "p"])
+    longest = VERY_LONG_LENGTH if paragraphs < least else 1
+    kept = [span for size, span in sizes if size < (longest if span.name == "p" else least)]
     if len(kept) == len(suspects):
         return blocks
     doubted = _cover(kept, len(blocks))
@@ -213,7 +224,7 @@ def _classify_block(text: str, block: int) -> str:
         return "o"
     size = len(text)
     if block & _MARKED:
-        return _classify_marked(size, block)
+        return "c" if block & SUSPECT else "h"
     linked = block >> LINKED_SHIFT
     if linked * 3 > size and size - linked < LONG_LENGTH:
         if linked * 10 >= size * 6:
@@ -222,12 +233,6 @@ def _classify_block(text: str, block: int) -> str:
     if text[0] in _NOTICE_STARTS and text.startswith(_NOTICES):
         return "c"
     return "P" if size >= LONG_LENGTH or block & _KEPT_WHOLE or (size >= SENTENCE_LENGTH and text[-1] in _ENDS) else "s"
-
-
-def _classify_marked(size: int, block: int) -> str:
-    if not block & SUSPECT:
-        return "h"
-    return "P" if size >= VERY_LONG_LENGTH and (block >> LINKED_SHIFT) * 8 <= size else "c"
 
 
 def _find_core(texts: list[str], blocks: list[int], letters: str, spans: Sequence[Span]) -> list[int]:

@@ -444,10 +444,10 @@ def _handle_script(scan: Scan, raw: RawElement) -> None:
 
 
 _CONTAINERS = "body center details dialog div dl fieldset figure form ol section table tbody ul label button select"
-_LANDMARKS = "aside footer menu nav annotation"
+_LANDMARKS = "aside footer menu nav annotation figcaption"
 _BREAKS = """
     /li tr /tr /dt /pre /blockquote address /address caption /caption hr thead /thead tfoot
-    /tfoot figcaption /figcaption legend /legend option /option optgroup summary /summary frameset head /head
+    /tfoot legend /legend option /option optgroup summary /summary frameset head /head
     /html /body /listing dir /dir video audio canvas object embed hgroup search /search
     """
 _BY_NAME: dict[str, Action] = {
