@@ -29,6 +29,7 @@ def test_words_that_hint_at_it() -> None:
 def test_other_words_do_not() -> None:
     """Most queries do not need fresh pages, and neither do years long past."""
     assert score_fresh_intent(["consumer", "lag", "2019"], NO_DATES, NOW_S) == 0.0
+    assert score_fresh_intent(["choosing", "a", "name", "for", "a", "new", "project"], NO_DATES, NOW_S) == 0.0
 
 
 def test_dates_bunched_of_late() -> None:

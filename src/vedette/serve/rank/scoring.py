@@ -87,13 +87,16 @@ WEAK = frozenset({"announcement", "changelog", "current", "recent", "release", "
 def score_fresh_intent(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
     """Score how much a query wants fresh pages; ``dates_s`` are those of matching pages, NaN if unknown.
 
+    In a long query a word such as "new" or "current" usually means something else: "a name for a new project".
+
     >>> score_fresh_intent(["kafka", "news"], np.array([]), 1.8e9), score_fresh_intent(["kafka"], np.array([]), 1.8e9)
     (1.0, 0.0)
     """
     year = datetime.fromtimestamp(min(max(now_s, 0.0), 4e9), UTC).year
     if any(word in STRONG or word == str(year) for word in words):
         return 1.0
-    by_words = 0.5 if any(word in WEAK or word == str(year - 1) for word in words) else 0.0
+    is_weak = str(year - 1) in words or (len(words) <= NAME_WORDS and not WEAK.isdisjoint(words))
+    by_words = 0.5 if is_weak else 0.0
     return max(by_words, _score_dates(dates_s, now_s))
 
 
