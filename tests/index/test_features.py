@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.features import FEATURES, MAX_SLOTS, Slot, compute_features, compute_idf
+from vedette.index.features import FEATURES, MAX_SLOTS, WORDY, Slot, compute_features, compute_idf
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 
 KEYS = [feature.key for feature in FEATURES]
@@ -203,6 +203,16 @@ def test_rare_words_tell_more() -> None:
     report = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
     assert report == sorted(report, reverse=True)
     assert report[-1] >= 0
+
+
+def test_in_a_long_question_rare_words_tell_still_more() -> None:
+    """Of a question with many words, a page with its one rare word has more than that word's share of the idf."""
+    slots = [*(slot(number, idf=1.0) for number in range(WORDY - 1)), slot(99, idf=6.0)]
+    share = slots[-1].idf / sum(each.idf for each in slots)
+    assert named([{"body": [99]}], slots)[0]["body_coverage"] > share
+    assert named([{"body": [99]}], slots[1:])[0]["body_coverage"] == pytest.approx(
+        6.0 / sum(each.idf for each in slots[1:])
+    )
 
 
 def test_every_feature_has_a_name_for_people() -> None:

@@ -25,6 +25,8 @@ NEAR_WORDS = 8
 EARLY_HALF_WORDS = 100
 # Words with less than this share of the largest idf are left out of proximity: they are everywhere.
 MIN_IDF_SHARE = 0.25
+# A question of this many words has many that say little about its subject, so rare ones count more.
+WORDY, WORDY_POWER = 20, 1.5
 # Words of a field from which on it is too long to count as short.
 LONG = {"headings": 400, "body": 4096}
 TABLE_BITS = 16
@@ -154,8 +156,9 @@ class TextFeatures:
     def __init__(self, hits: SlotHits, lengths: Ints, idf: Floats) -> None:
         self.hits, self.lengths, self.idf = hits, np.ascontiguousarray(lengths.T), idf
         self.texts, self.slots = len(lengths), idf.shape[1]
-        total = idf.sum(axis=1, keepdims=True)
-        self.shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / self.slots)
+        telling = idf if self.slots < WORDY else idf**WORDY_POWER
+        total = telling.sum(axis=1, keepdims=True)
+        self.shares = np.where(total > 0, telling / np.where(total > 0, total, 1.0), 1 / self.slots)
         self.rows = hits.fields * self.texts + hits.texts
 
     def __getitem__(self, key: str) -> Floats:
