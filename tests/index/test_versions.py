@@ -1,8 +1,9 @@
 """Pages of several releases: which of them belong together, and which one is the newest."""
 
+import numpy as np
 import pytest
 
-from vedette.index.versions import version_key_of
+from vedette.index.versions import match_releases, version_key_of
 
 HOST = "https://docs.example.org"
 
@@ -56,3 +57,11 @@ def test_release_numbers_in_titles_do_not_keep_releases_apart() -> None:
     """Manuals repeat the release in every title, even on pages of the current release."""
     titled = [("2.8", "Setup — Tide 2.8"), ("3.0rc1", "Setup — Tide 3.0rc1"), ("latest", "Setup — Tide 3.1.4")]
     assert len({version_key_of(f"{HOST}/docs/{folder}/setup", title).family for folder, title in titled}) == 1
+
+
+def test_a_query_with_dots_names_a_folder_without() -> None:
+    """A site may call the folder of release 2.8 "28", and that of 0.8.2 "082"."""
+    keys = [version_key_of(f"{HOST}/{folder}/setup", "Setup") for folder in ("082", "28", "38")]
+    releases = np.array([key.release for key in keys])
+    assert match_releases(releases, ["2.8"]).tolist() == [False, True, False]
+    assert match_releases(releases, ["0.8.2"]).tolist() == [True, False, False]

@@ -6,7 +6,7 @@ apart from one folder that names a release, and release numbers in the title. Ot
 ignored: a plain number counts only as the first folder, or after a folder such as ``docs``.
 
 A page is found by ``version:`` under the name of that folder (``release-2.8.1``), its number (``2.8.1``) and each
-shorter one (``2.8``, ``2``).
+shorter one (``2.8``, ``2``). Some sites write folders without dots, so ``2.8`` also means ``28``.
 """
 
 import re
@@ -106,6 +106,16 @@ def find_releases(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found.lower() for found in _NAMED.findall(query)))[:MAX_NAMED]
 
 
+def list_spellings(version: str) -> tuple[str, ...]:
+    """List the names of folders that a version may have: as written, and without dots.
+
+    >>> list_spellings("0.10.2"), list_spellings("v2")
+    (('0.10.2', '0102'), ('v2',))
+    """
+    joined = version.replace(".", "")
+    return (version, joined) if version != joined and _PLAIN.fullmatch(joined) else (version,)
+
+
 def match_releases(releases: Floats, named: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Check which releases a query names: with "2.8" it names 2.8 and 2.8.1, but not 2.80.
 
@@ -117,6 +127,8 @@ def match_releases(releases: Floats, named: Sequence[str]) -> npt.NDArray[np.boo
         parts = [part for part in number.split(".") if part.isdecimal()][:3]
         first, width = _to_number(parts), _DIGITS ** (1 - len(parts))
         is_named |= (releases > first - _PRECISION) & (releases < first + width - _PRECISION)
+        for joined in list_spellings(number)[1:]:
+            is_named |= np.abs(releases - _read_plain(joined)) < _PRECISION
     return is_named
 
 
@@ -152,9 +164,13 @@ def _read_release(folder: str, before: str) -> tuple[str, float] | None:
     if found := _PREFIXED.fullmatch(folder):
         return "", _to_number([found["number"]])
     if _PLAIN.fullmatch(folder) and (not before or before in _MANUALS):
-        # Written without dots, 0100 means 0.1.0.0 or the like, which is older than 10.
-        return "", _to_number(list(folder) if folder.startswith("0") else [folder])
+        return "", _read_plain(folder)
     return None
+
+
+def _read_plain(folder: str) -> float:
+    """Parse a release without dots: 0100 means 0.1.0.0 or the like, which is older than 10."""
+    return _to_number(list(folder) if folder.startswith("0") else [folder])
 
 
 def _to_number(parts: list[str]) -> float:

@@ -17,6 +17,7 @@ from vedette.index.fields import version_value
 from vedette.index.query.parser import ParsedQuery, QueryPart
 from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 from vedette.index.query.vocabulary import is_stop_word
+from vedette.index.versions import list_spellings
 
 # Weights of a word by field at retrieval. Next to the ranking features these matter little: they only have to bring the
 # right page among the first few hundred.
@@ -224,7 +225,8 @@ def _build_exclusions(asked: ParsedQuery) -> Iterator[Node]:
 def _list_exact(*filters: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the exact fields to filter by, and the values: sites, kinds, languages, versions."""
     *plain, versions = filters
-    values = (*plain, tuple(map(version_value, versions)))
+    spellings = (spelling for version in versions for spelling in list_spellings(version))
+    values = (*plain, tuple(map(version_value, spellings)))
     yield from ((field, each) for field, each in zip(("site", "kind", "language", "site"), values, strict=True) if each)
 
 
