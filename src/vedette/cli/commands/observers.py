@@ -12,7 +12,6 @@ from vedette.adapters.observers.registry import ObserverRegistry
 from vedette.adapters.observers.wire import derive_key
 from vedette.cli.data_folder import crawled_folder, execute, execute_and_print, format_command
 from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
-from vedette.cli.output import format_count
 from vedette.cli.output import format_count, sanitize
 from vedette.discover.urls.scope import read_site
 from vedette.model import origin_of
@@ -97,7 +96,7 @@ def _list(options: argparse.Namespace) -> int:
     service = FolderObserverService(crawled_folder(options))
     observers, hosts, kept = service.list_observers(), service.list_hosts(), service.list_kept()
     if options.json:
-        told = {
+        found = {
             "observers": [one._asdict() for one in observers],
             "hosts": [one._asdict() for one in hosts],
             "kept": kept,
@@ -127,7 +126,7 @@ def _describe(one: ObserverView) -> str:
 
 def _describe_host(host: ObservedHostView) -> Iterator[str]:
     """Describe in one line each why an observer has a host, what it saw, and what that takes."""
-    going = "" if host.next is None else f"; goes to {host.next or HOME_WORD} once it lets go"
+    going = "" if host.next is None else f"; moves to {host.next or HOME_WORD} once released"
     yield from wrap(f"{sanitize(host.why)}{going}", WIDTH)
     if host.looks:
         yield f"{format_count(host.looks, 'observation')}, {host.change_share or 0.0:.0%} changed"

@@ -77,37 +77,6 @@ def test_observers_and_hosts_are_shown_before_and_after_anything_was_measured() 
         assert words in shown
     assert "a.test,tokyo" in console.client.get("/console/observers?hosts.csv=1").text or "CSV" in shown
     assert "/console/observers" in console.client.get("/console/").text
-"""The console's Observers page: observers, their links, and their hosts."""
-
-from dataclasses import dataclass
-
-from tests.web.small_operator import signed_in
-
-from vedette.web.observers.ports import ObservedHostView, ObserverReply, ObserverView
-
-
-@dataclass(frozen=True)
-class Observers:
-    """These observers and hosts."""
-
-    observers: tuple[ObserverView, ...] = ()
-    hosts: tuple[ObservedHostView, ...] = ()
-
-    def exchange(self, name: str, signature: str, body: bytes) -> ObserverReply:
-        """Refuse all reports."""
-        return ObserverReply(403, words=f"{name}: {len(signature)} and {len(body)} bytes refused")
-
-    def has_any(self) -> bool:
-        """Whether there is an observer."""
-        return bool(self.observers)
-
-    def list_observers(self) -> tuple[ObserverView, ...]:
-        """Return the test's observers."""
-        return self.observers
-
-    def list_hosts(self) -> tuple[ObservedHostView, ...]:
-        """Return the test's hosts."""
-        return self.hosts
 
 
 def test_observers_and_their_hosts_are_shown() -> None:
@@ -117,7 +86,7 @@ def test_observers_and_their_hosts_are_shown() -> None:
     host = ObservedHostView(
         "www.example.jp", "tokyo", 0.0, "assigned manually", by_hand=True, next="", sent_per_look=723.0
     )
-    page = signed_in(observers=Observers((tokyo, lima), (host,))).client.get("/console/observers").text
+    page = signed_in(observers=SmallObservers((tokyo, lima), (host,))).client.get("/console/observers").text
     page = page.replace("\u00a0", " ").replace("\u202f", " ")
     assert "<strong>1 observer</strong> observes 1 host" in page
     assert "1 MB/s" in page
@@ -126,10 +95,3 @@ def test_observers_and_their_hosts_are_shown() -> None:
     assert "revoked: manually" in page
     assert "&lt;lima&gt;" in page
     assert "then home" in page
-
-
-def test_a_page_without_observers_says_how_to_add_one() -> None:
-    """The navigation has no such page until an observer was added."""
-    client = signed_in(observers=Observers()).client
-    assert "vedette observers add NAME" in client.get("/console/observers").text
-    assert "/console/observers" not in client.get("/console/sites").text
