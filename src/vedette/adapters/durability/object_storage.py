@@ -70,7 +70,7 @@ class ObjectStorage:
             found = self._obstore.get(self._store, key)
             if found.meta["size"] > MAX_SMALL_BYTES:
                 raise StorageError(
-                    f"{self.url}/{key} has {found.meta['size']} bytes: restore the storage from a backup"
+                    f"{self.url}/{key} is too large ({found.meta['size']} bytes): restore the storage from a backup"
                 )
             return bytes(found.bytes())
         return None

@@ -14,8 +14,8 @@ from vedette.runtime.observers.process import ObserverOptions, ObserverProcess, 
 
 DESCRIPTION = """\
 Run a remote observer: it fetches pages from nearby sites for a Vedette
-elsewhere ("home"), just as politely, and only reports changes. First add it at
-home with "vedette observers add", and assign hosts to it.
+elsewhere ("home"), under the same rules, and only reports changes. First add it
+at home with "vedette observers add", and assign hosts to it.
 
   vedette observe --home https://search.example.org/ --key tokyo.key
 """
