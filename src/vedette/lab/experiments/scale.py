@@ -5,8 +5,8 @@ The budget is pages a month. Costs of a page and of a search are those that ``be
 pages, hosts have sizes by Zipf's law, and nothing is random: one seed is enough.
 
 A shard has one coordinator and is on one machine, so the coordinator's time for a page and the number of machines
-decide how many shards there are. Shards are asked for each search and write to PostgreSQL each quarter of a second,
-whatever they crawl. The ``limit`` metrics are the pages a month at which a part that machines cannot be added to ends;
+decide how many shards there are. Shards are asked for each search and use PostgreSQL several times a second, whatever
+they crawl. The ``limit`` metrics are the pages a month at which a part that machines cannot be added to ends;
 the smallest is the first bottleneck.
 """
 
@@ -36,7 +36,7 @@ PROCESS_BYTES = 600e6  # of all processes of a shard
 FETCHED_BYTES, STORED_BYTES = 60e3, 20e3  # of a page on the wire, and in archive, text and index
 LINK_BYTES, FOREIGN_LINKS = 80.0, 10.0  # of a link to another shard, and how many a page has
 POSTGRES_PER_S = 2000.0  # transactions
-STEPS_PER_S = 4.0  # transactions of a shard
+TRANSACTIONS_PER_S = 20.0  # of a shard
 HOSTS, DELAY_S = 50_000_000, 1.0  # hosts of the web; pause between requests to one
 LOST_SHARE = 0.01  # of pages beyond the largest hosts' delays, which counts as an end
 SEARCH_LIMIT_S = 1.0  # CPU time of a search, which counts as an end
@@ -90,7 +90,9 @@ def find_limits(machine: Machine) -> dict[str, float]:
     """Return the pages a month at which each part ends that machines cannot be added to."""
     return {
         "limit_delays": _bisect(lambda pages: find_lost_share(pages) > LOST_SHARE),
-        "limit_postgres": _bisect(lambda pages: estimate_needs(pages, machine).shards * STEPS_PER_S > POSTGRES_PER_S),
+        "limit_postgres": _bisect(
+            lambda pages: estimate_needs(pages, machine).shards * TRANSACTIONS_PER_S > POSTGRES_PER_S
+        ),
         "limit_search": _bisect(lambda pages: estimate_needs(pages, machine).shards * SHARD_SEARCH_S > SEARCH_LIMIT_S),
     }
 
