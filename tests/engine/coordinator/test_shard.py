@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, robots, rules_for
+from tests.engine.memory_web import page as web_page
 
 from vedette.engine.coordinator.shard import (
     WHOLE_WEB,
@@ -51,6 +53,36 @@ def test_an_only_owner_keeps_everything(shard: Shard) -> None:
     groups = [([page(1), page(2)], FoundUrl("", 1)), ([page(3)], FoundUrl("", 2, source=page(1)))]
     assert [(list(urls), found) for urls, found in shard.keep_own(groups)] == groups
     assert all(shard.owns(page(number)) for number in range(50))
+
+
+class OnlyShard(PartitionShard):
+    """The only shard of a cluster, which gets each turn at once."""
+
+    def may_request(self, host: HostState) -> bool:
+        """Take the turn at the address of a host."""
+        if not super().may_request(host):
+            assert host.address is not None
+            self.grant(host.address, 0.0)
+        return super().may_request(host)
+
+
+def test_the_only_shard_of_a_cluster_crawls_as_one_machine_does() -> None:
+    """It makes the same requests at the same times: also with redirects, a moved robots.txt and a canonical URL."""
+    one, two = "http://one.test", "http://two.test"
+    logs = []
+    for build in (lambda _sent: WHOLE_WEB, lambda sent: OnlyShard(split_evenly(1), 0, sent)):
+        web = MemoryWeb({f"{one}/": web_page("/a", f"{two}/b"), f"{one}/a": web_page(), f"{two}/b": moved(f"{one}/c")})
+        web.replies |= {f"{one}/robots.txt": moved(f"{two}/rules.txt"), f"{two}/rules.txt": robots("Disallow: /d")}
+        web.replies[f"{one}/c"] = Reply(
+            200, (("content-type", "text/html"),), f'<link rel="canonical" href="{two}/e"><a href="/d">x</a>'.encode()
+        )
+        drive, sent = Drive(web, rules_for(f"{one}/", f"{two}/")), Sent()
+        drive.keeper.shard = build(sent)
+        drive.begin().run()
+        assert sent.links == {}
+        logs.append([(asked.url, asked.sent_s) for asked in drive.log])
+    assert logs[0] == logs[1]
+    assert f"{one}/c" in {url for url, _ in logs[0]}
 
 
 def test_every_link_reaches_its_owner_with_its_origin() -> None:
