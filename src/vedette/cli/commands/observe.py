@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    key, home = process.options.key, process.options.home
+    print(f"Observer  {key.name}\nHome      {home}\nData      {options.data}\nStop      Ctrl-C", flush=True)
     try:
         process.run()
     finally:

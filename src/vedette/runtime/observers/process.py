@@ -79,7 +79,7 @@ class ObserverProcess:
     """The observer process: errands from home, requests to sites, and the exchange of reports for orders."""
 
     def __init__(self, options: ObserverOptions) -> None:
-        self._options, self._clock = options, options.clock
+        self.options, self._clock = options, options.clock
         options.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._spool = Spool(options.folder)
         self._home = HomeClient(options.home, options.key.name, build_user_agent(__version__, ""), options.ca_file)
@@ -137,9 +137,9 @@ class ObserverProcess:
     def _watch_roots(self) -> None:
         """Look for changed files at the source, so that home fetches them soon; forget those that home has received."""
         wall_s = self._clock.wall_now()
-        if self._options.roots and wall_s - self._watched_s >= WATCH_WALL_S:
+        if self.options.roots and wall_s - self._watched_s >= WATCH_WALL_S:
             self._watched_s = wall_s
-            for root in self._options.roots:
+            for root in self.options.roots:
                 self._changed.update(dict.fromkeys(root.find_changed()))
 
     # requests to sites
@@ -154,7 +154,7 @@ class ObserverProcess:
             observer.add_errand(held.errand, held.until_s)
 
     def _send_requests(self, observer: Observer, client: HttpClient) -> None:
-        is_full = self._spool.unreported_bytes >= self._options.spool_bytes
+        is_full = self._spool.unreported_bytes >= self.options.spool_bytes
         if is_full or time.clock_gettime(time.CLOCK_BOOTTIME) >= self._lease_boot_s:
             return
         while client.in_flight < CONCURRENCY and (errand := observer.take_errand(self._clock.now())) is not None:
@@ -171,7 +171,7 @@ class ObserverProcess:
         origin = origin_of(errand.url)
         address = observer.hosts[errand.host].address
         assert address is not None
-        return find_endpoint(origin, self._options.detours) or Endpoint(address, origin.port)
+        return find_endpoint(origin, self.options.detours) or Endpoint(address, origin.port)
 
     def _on_outcome(self, observer: Observer, outcome: FetchOutcome) -> None:
         """Store the outcome of a request; the response is compared with the copy that home has."""
@@ -183,7 +183,7 @@ class ObserverProcess:
             copy = self._spool.find_copy(errand.url, errand.digest) if errand.has_copy else None
             packed = pack_body(outcome.body, copy, errand.digest if body is not None else "")
         self._spool.save_observation(
-            build_observation(errand, outcome, packed), body, self._clock.now(), self._options.copy_bytes
+            build_observation(errand, outcome, packed), body, self._clock.now(), self.options.copy_bytes
         )
         del self._errands[errand.number]
         self._numbers.add(errand.number)
@@ -210,7 +210,7 @@ class ObserverProcess:
         for name in observer.list_unresolved(now_s):
             if name in self._asked:
                 continue
-            detour = next((rule.to for rule in self._options.detours if rule.matches_host(name)), None)
+            detour = next((rule.to for rule in self.options.detours if rule.matches_host(name)), None)
             if detour is not None:
                 self._set_address(observer, name, (detour.address,), "")
             else:
@@ -231,7 +231,7 @@ class ObserverProcess:
         observer.refuse_host(name, now_s + NAME_RETRY_S, why, now_s)
 
     def _may_fetch(self, observer: Observer, address: str) -> bool:
-        return observer.limits.allow_public if is_public(address) else self._options.allow_private
+        return observer.limits.allow_public if is_public(address) else self.options.allow_private
 
     # home
 
@@ -241,11 +241,11 @@ class ObserverProcess:
         observations = tuple(one._replace(at_s=now_s - one.at_s) for one in found)
         sequence = max(int(self._spool.get_value("sequence") or 0) + 1, int(time.time() * 1000))
         self._spool.set_value("sequence", str(sequence))
-        room = 0 if self._spool.unreported_bytes >= self._options.spool_bytes else MAX_HELD - len(self._errands)
+        room = 0 if self._spool.unreported_bytes >= self.options.spool_bytes else MAX_HELD - len(self._errands)
         self._sent = Report(
             sequence,
             max(room, 0),
-            _is_confidential(self._options.home),
+            _is_confidential(self.options.home),
             observations,
             tuple(errand.number for errand in observer.returned) if observer else (),
             tuple(observer.paces.values()) if observer else (),
@@ -255,13 +255,13 @@ class ObserverProcess:
         )
         self._sent_boot_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         data = encode(self._sent)
-        key = self._options.key
+        key = self.options.key
         self._home.submit(data, sign(key.secret, "report", key.name, data))
 
     def _on_reply(self, reply: HomeReply) -> None:
         report, self._sent = self._sent, None
         assert report is not None
-        key = self._options.key
+        key = self.options.key
         is_good = reply.status == 200 and is_signed(key.secret, "orders", key.name, reply.body, reply.signature)
         if not is_good:
             what = "refuses reports" if reply.status in REFUSED else "does not answer"
@@ -346,8 +346,8 @@ class ObserverProcess:
         if self._budget is not None:
             self._budget.close()
         sizes = Limits(limits.connect_timeout_s, limits.timeout_s, limits.body_bytes)
-        self._client = HttpClient(self._clock, sizes, ConnectionSettings(ca_file=self._options.ca_file))
-        self._budget = RequestBudget(self._options.folder, limits.daily_limit)
+        self._client = HttpClient(self._clock, sizes, ConnectionSettings(ca_file=self.options.ca_file))
+        self._budget = RequestBudget(self.options.folder, limits.daily_limit)
 
     # the spool
 
@@ -392,7 +392,7 @@ class ObserverProcess:
     def _report_interrupted(self, errand: Errand, now_s: float) -> None:
         """Report a request that was interrupted by a kill as a failure, so that home decides."""
         lost = NoResponse(errand.url, errand.purpose, Failure.RESET, "the observer was interrupted", now_s, now_s)
-        self._spool.save_observation(build_observation(errand, lost, None), None, now_s, self._options.copy_bytes)
+        self._spool.save_observation(build_observation(errand, lost, None), None, now_s, self.options.copy_bytes)
         del self._errands[errand.number]
         self._numbers.add(errand.number)
 
