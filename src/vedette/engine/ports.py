@@ -1,6 +1,6 @@
 """Ports of the coordinator: the frontier of known URLs, the crawl store, and the records that they hold."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, NamedTuple, Protocol
@@ -281,8 +281,13 @@ class BandIndex(Protocol):
 class CrawlStore(Protocol):
     """Crawl store port of the coordinator: pages, contents, duplicate groups, robots.txt, hosts, notes."""
 
-    def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """Crawl store port: save the latest responses with their links; None keeps the stored links."""
+    def save_pages(
+        self, pages: Sequence[tuple[PageRow, Outlinks | None]], with_content: Container[int] = frozenset()
+    ) -> None:
+        """Crawl store port: save the latest responses with their links; None keeps the stored links.
+
+        The contents of ``with_content`` are saved next; that queues them for the index.
+        """
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """Crawl store port of the coordinator: return the stored pages among these URLs, by id."""

@@ -41,6 +41,8 @@ FORMAT = NEWEST_FORMAT
 SHARD_FILE = "shard"
 BATCH_SKETCHES = 10_000
 MOVABLE = ("warc", "index")
+# Of the state, for the coordinator: rows are looked up all over the file, and reading one again takes a system call.
+CACHE_KIB = 16 << 10
 MAX_ENDING_S = 60.0  # for the children of a process that was killed
 
 _FOREIGN_RIGHTS = stat.S_IRWXO | stat.S_IWGRP
@@ -259,6 +261,7 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
         )
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
+    db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     db.execute("BEGIN IMMEDIATE")
     create_url_tables(db)
     create_tables(db)

@@ -5,7 +5,7 @@ Nothing is committed here: the coordinator commits once for a whole batch of rep
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import inf
@@ -137,8 +137,13 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         sql = "UPDATE page SET etag = '', last_modified = '', digest = '', payload_digest = '' WHERE id = ?"
         self._db.executemany(sql, [(id_,) for id_ in ids])
 
-    def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """Save the latest responses of pages, each with its links; None keeps the stored links."""
+    def save_pages(
+        self, pages: Sequence[tuple[PageRow, Outlinks | None]], with_content: Container[int] = frozenset()
+    ) -> None:
+        """Save the latest responses of pages, each with its links; None keeps the stored links.
+
+        The contents of ``with_content`` are saved next; that queues them for the index.
+        """
         unchanged = json.dumps([page.id for page, links in pages if links is None])
         anchors = dict(
             self._db.execute("SELECT id, links FROM page WHERE id IN (SELECT value FROM json_each(?))", (unchanged,))
@@ -160,7 +165,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         ids = json.dumps([page.id for page, _ in pages])
         for table in ("note", "retry"):
             self._db.execute(f"DELETE FROM {table} WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))  # noqa: S608 - our own names
-        self.enqueue_page_ids([page.id for page, _ in pages])
+        self.enqueue_page_ids([page.id for page, _ in pages if page.id not in with_content])
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """Return the stored pages among these URLs, by id, from the crawl store."""

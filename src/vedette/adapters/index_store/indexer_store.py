@@ -57,6 +57,8 @@ _NAMES = (
     "GROUP BY text ORDER BY 2 DESC, 1 LIMIT ?"
 )
 MAX_ANCHOR_LENGTH = 120
+# Anchor texts go all over the file; what does not fit is written before the commit, and read again.
+CACHE_KIB = 16 << 10
 MAX_ALIASES = 20
 MAX_ANCHORS_READ = 200
 
@@ -69,6 +71,7 @@ class IndexerStore:
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
             execute_schemas(self._db, _SCHEMA)
             self._db.execute("BEGIN IMMEDIATE")
         except BaseException:

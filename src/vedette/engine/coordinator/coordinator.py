@@ -306,7 +306,8 @@ class Coordinator:
             due_s = self.refresher.schedule(answers, rows, inlinks)
             relinked = find_relinked(answers, rows, self.urls, self.store)
         pairs = [(self.hosts[result.task.host].id, result) for result in answers]
-        self.store.save_pages(list(self.schedule.build_rows(pairs, rows, due_s)))
+        with_content = {result.task.id for result in answers if result.content is not None}
+        self.store.save_pages(list(self.schedule.build_rows(pairs, rows, due_s)), with_content)
         self.refresher.on_new_links(relinked, now_s)
         self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
         self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))

@@ -11,8 +11,9 @@ with each report, daily counts periodically: a crash loses a minute of them.
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import isfinite
+from operator import add, attrgetter, sub
 from typing import Final, Literal, NamedTuple
 
 from vedette.engine.coordinator.hosts import HostTable
@@ -51,13 +52,14 @@ class FetchStats:
     gain: float = 0.0
 
     def __add__(self, other: "FetchStats") -> "FetchStats":
-        return FetchStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return FetchStats(*map(add, _get_values(self), _get_values(other)))
 
     def __sub__(self, other: "FetchStats") -> "FetchStats":
-        return FetchStats(*(one - two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return FetchStats(*map(sub, _get_values(self), _get_values(other)))
 
 
 _WIDTH = len(fields(FetchStats))
+_get_values = attrgetter(*(field.name for field in fields(FetchStats)))  # ten times as fast as ``astuple``
 StatsByKind = dict[str, FetchStats]
 
 
@@ -240,7 +242,7 @@ def _compute_stats(one: CountedResult, found: int) -> FetchStats:
 
 
 def _pack(spent: FetchStats) -> list[float]:
-    return [round(each, 6) for each in astuple(spent)]
+    return [round(each, 6) for each in _get_values(spent)]
 
 
 def _unpack_kinds(data: Mapping[str, Sequence[float]]) -> StatsByKind:

@@ -264,7 +264,9 @@ class IndexBuilder:
         again = self.table.is_indexed(page.id)
         # By the title that the page has itself; the stored one may differ by now.
         version = self.table.get_version(page.id) if kept else version_key_of(page.url, stored.title)
-        stored = self._set_title(stored, page, again=again)
+        titled = self._set_title(stored, page, again=again)
+        packed = blob if blob and titled is stored else pack_page(titled)
+        stored = titled
         if self._is_exact_copy(page, stored):
             self._remove_page(page.id, page)
             return
@@ -278,7 +280,7 @@ class IndexBuilder:
         words, fetch = number_tokens(forms), FetchRef(page.id, page.fetched_s) if blob else None
         if fetch is not None:
             self.gain_meter.on_fetch(fetch, self.gain_meter.get_words(page.id), words, "again" if again else "first")
-        self.table.put(page.id, self._build_facts(page, date_s, version, stored), pack_page(stored), words, prints)
+        self.table.put(page.id, self._build_facts(page, date_s, version, stored), packed, words, prints)
         self._writer.put(build_document(entry, forms))
         self.store.add_page(print_, page.id)
         self.store.remove_alias(print_)
