@@ -55,27 +55,42 @@ def extract_blocks(text: str) -> tuple[Block, ...]:
 def _track_places(scan: Scan, found: Iterator[Token], places: list[int]) -> Iterator[Token]:
     """Forward the tags of a page, and record the place of each text block they end."""
     opened: list[tuple[str, str]] = []
+    known: dict[str, tuple[str, str] | None] = {}  # a page repeats the same tags
     for token in found:
         before = len(scan.blocks)
         yield token
         if len(scan.blocks) > before:
             places += [_hash_place(opened)] * (len(scan.blocks) - before)
-        if token[1]:
-            _update_open(opened, *split_tag(token[1]))
+        tag = token[1]
+        if tag:
+            if tag not in known:
+                known[tag] = _read_element(tag)
+            element = known[tag]
+            if element is not None:
+                _update_open(opened, element)
 
 
 def _hash_place(opened: list[tuple[str, str]]) -> int:
-    return xxhash.xxh32_intdigest("/".join(called for _, called in opened[-PLACE_DEPTH:]).encode())
+    return xxhash.xxh32_intdigest("/".join([called for _, called in opened[-PLACE_DEPTH:]]).encode())
 
 
-def _update_open(opened: list[tuple[str, str]], name: str, attributes: str) -> None:
+def _read_element(tag: str) -> tuple[str, str] | None:
+    """Read the name of a tag, and what its element is called in places; None if it makes no place."""
+    name, attributes = split_tag(tag)
     if name in _PLACES:
-        if opened and name == opened[-1][0] and name in {"p", "li"}:
-            opened.pop()
-        if len(opened) < MAX_DEPTH:
-            opened.append((name, _name_element(name, attributes)))
-    elif name[1:] in _PLACES:
+        return name, _name_element(name, attributes)
+    return (name, "") if name[1:] in _PLACES else None
+
+
+def _update_open(opened: list[tuple[str, str]], element: tuple[str, str]) -> None:
+    name = element[0]
+    if name not in _PLACES:
         _close_element(opened, name[1:])
+        return
+    if opened and name == opened[-1][0] and name in {"p", "li"}:
+        opened.pop()
+    if len(opened) < MAX_DEPTH:
+        opened.append(element)
 
 
 def _close_element(opened: list[tuple[str, str]], name: str) -> None:
