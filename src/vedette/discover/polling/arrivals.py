@@ -57,10 +57,10 @@ class TrackedLinks:
 
 def update_lifetimes(
     awaited: TrackedLinks, batch: Sources, rows: Ints, since_s: Floats, now: float, lives_h: Floats
-) -> tuple[TrackedLinks, Floats]:
-    """Update the lifetimes of tracked links by which of them a poll showed again.
+) -> Floats:
+    """Update the lifetimes of tracked links, in place, by which of them a poll showed again.
 
-    Also returns what to add to the links of each kind of lifetime.
+    Returns what to add to the links of each kind of lifetime.
     """
     place = batch.place[rows]
     link, weight, kind = awaited.link[place], awaited.weight[place], awaited.kind[place]
@@ -68,13 +68,12 @@ def update_lifetimes(
     staying = np.exp(-((now - since_s) / HOUR_S)[:, None] / lives_h)[:, None]
     told = _normalize_rows(kind * np.where(there[..., None], staying, 1.0 - staying))
     change: Floats = np.einsum("ij,ijc->ic", np.where(link >= 0, weight, 0.0), told - kind)
-    after = awaited.grow_copy(len(awaited.link))
-    after.link[place], after.kind[place] = np.where(there, link, -1), told
-    return after, change
+    awaited.link[place], awaited.kind[place] = np.where(there, link, -1), told
+    return change
 
 
-def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Floats, counted: Floats) -> TrackedLinks:
-    """Start to track the lifetimes of links that a poll brought.
+def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Floats, counted: Floats) -> None:
+    """Start to track the lifetimes of links that a poll brought, in place.
 
     The links of a row count for ``counted`` links, split over kinds of lifetime by ``kind``.
     """
@@ -88,13 +87,8 @@ def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Flo
     shares = np.concatenate([kinds, awaited.kind[place]], axis=1)
     order = np.argsort(link < 0, axis=1, kind="stable")[:, :TRACKED_PER_SOURCE]
     line = np.arange(len(rows))[:, None]
-    after = awaited.grow_copy(len(awaited.link))
-    after.link[place], after.weight[place], after.kind[place] = (
-        link[line, order],
-        weight[line, order],
-        shares[line, order],
-    )
-    return after
+    awaited.link[place] = link[line, order]
+    awaited.weight[place], awaited.kind[place] = weight[line, order], shares[line, order]
 
 
 def _select_new_links(batch: Sources, rows: Ints) -> Ints:
@@ -251,7 +245,7 @@ class ArrivalModel:
         foretold, unforeseen = ((each.mean * gathered).sum(axis=1) for each in (own, usual))
         fading *= 1.0 - estimate_change(yields, foretold, unforeseen, drifted)[:, None]
         links, hours = self.links.copy(), self.hours.copy()
-        awaited, better = update_lifetimes(awaited, batch, rows, since_s, now, LIFETIMES_H)
+        better = update_lifetimes(awaited, batch, rows, since_s, now, LIFETIMES_H)
         most = self.links[place].sum(axis=1) + expected + MIN_BURST
         counted = np.where(batch.polls[rows] > FEW_POLLS, np.minimum(yields, most), yields)
         came = counted[:, None] * part / np.maximum(expected, 1e-12)[:, None]
@@ -261,7 +255,7 @@ class ArrivalModel:
         weight = np.exp(-age_h[:, None] / LIFETIMES_H) @ rates.T
         rhythm = self.rhythm.learn_polls(self.host[place], since_s, now, yields, expected, weight.T)
         swell = self.weekly_fill if rhythm.computed_s == self.rhythm.computed_s else compute_weekly_fill(rhythm.pace)
-        awaited = track_new_links(awaited, batch, rows, part, counted)
+        track_new_links(awaited, batch, rows, part, counted)
         swell = _add_rows(swell, len(rhythm.pace))
         return replace(self, links=links, hours=hours, rhythm=rhythm, weekly_fill=swell, tracked=awaited)
 

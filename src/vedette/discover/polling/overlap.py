@@ -21,7 +21,7 @@ from vedette.timeutil import HOUR_S
 # another.
 
 
-# Relatives stored per source; sources stored per link; links stored per source.
+# Relatives stored per source; sources stored per link, which must divide 256; links stored per source.
 MAX_RELATED, SOURCES_PER_LINK, LINKS_PER_SOURCE = 16, 4, 32
 MIN_LINKS = 1 << 15
 # Number of prior links without an overlap.
@@ -52,7 +52,8 @@ class Overlap:
     ``other[place]`` are relatives, -1 for none, with what they ``shared`` of what was ``tried``.
 
     Links are in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shown_by`` the sources
-    that showed it, ``shown_count`` their number so far. The ring grows with the number of sources, not of links.
+    that showed it, ``shown_count`` their number so far, modulo 256. The ring grows with the number of sources, not of
+    links.
     """
 
     other: Ints
@@ -60,7 +61,7 @@ class Overlap:
     tried: Floats
     link: Ints
     shown_by: npt.NDArray[np.int32]
-    shown_count: Ints
+    shown_count: npt.NDArray[np.uint8]
 
     @classmethod
     def empty(cls) -> "Overlap":
@@ -130,7 +131,7 @@ def _record_links(overlap: Overlap, batch: Sources) -> _NewLinks:
     row, slot = row[fresh], slot[fresh]
     nth = (overlap.shown_count[slot] + _count_earlier_equals(slot)) % SOURCES_PER_LINK
     overlap.shown_by[slot, nth] = batch.place[row]
-    np.add.at(overlap.shown_count, slot, 1)
+    np.add.at(overlap.shown_count, slot, np.uint8(1))
     return _NewLinks(row, slot)
 
 
@@ -208,11 +209,14 @@ def _count_earlier_equals(kind: Ints) -> Ints:
     return nth
 
 
-def _create_ring(slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
-    return np.full(slots, -1, np.int64), np.full((slots, SOURCES_PER_LINK), -1, np.int32), np.zeros(slots, np.int64)
+_Ring = tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.uint8]]
 
 
-def _grow_ring(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
+def _create_ring(slots: int) -> _Ring:
+    return np.full(slots, -1, np.int64), np.full((slots, SOURCES_PER_LINK), -1, np.int32), np.zeros(slots, np.uint8)
+
+
+def _grow_ring(old: Overlap, slots: int) -> _Ring:
     """Return a larger ring of links shown by sources, with the same links."""
     link, shower, showers = _create_ring(slots)
     kept = np.flatnonzero(old.link >= 0)
@@ -264,23 +268,34 @@ def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:
     """
     arrivals, overlap = belief
     since_s = arrivals.find_accrual_start_s(place, now)
-    kin, share = overlap.other[place], overlap.estimate_share(place)
-    cut_s = np.clip(np.where(share > 0, arrivals.looked_s[kin], -np.inf), since_s[:, None], now)
+    newest = arrivals.compute_fill(arrivals.host[place], np.full(len(place), now))
+    oldest = _decay_fill(arrivals.filled[place], since_s, now)
+    total = newest - oldest
+    share = overlap.estimate_share(place)
+    rows = np.flatnonzero(share.any(axis=1))  # most sources have no relatives, and cost no more than this
+    total[rows] = _subtract_shown(belief, place[rows], since_s[rows], share[rows], newest[rows], oldest[rows], now)
+    unknown: Floats = np.maximum(total, 0.0)
+    return unknown
+
+
+def _subtract_shown(
+    belief: AccrualState, place: Ints, since_s: Floats, share: Floats, newest: Floats, oldest: Floats, now: float
+) -> Floats:
+    """Return what accumulated since ``since_s`` on sources with relatives, without what those have shown."""
+    arrivals, overlap = belief
+    cut_s = np.clip(np.where(share > 0, arrivals.looked_s[overlap.other[place]], -np.inf), since_s[:, None], now)
     order = np.argsort(-cut_s, axis=1, kind="stable")
     cut_s, share = (np.take_along_axis(each, order, axis=1) for each in (cut_s, share))
-    oldest = _decay_fill(arrivals.filled[place], since_s, now)
     there = np.repeat(oldest[:, None], cut_s.shape[1], axis=1)
     # Few relatives are polled in this time, and only those cost anything.
     row, column = np.nonzero(cut_s > since_s[:, None])
     at_s = cut_s[row, column]
     there[row, column] = _decay_fill(arrivals.compute_fill(arrivals.host[place[row]], at_s), at_s, now)
-    newest = arrivals.compute_fill(arrivals.host[place], np.full(len(place), now))
     kept = np.cumprod(1.0 - share, axis=1) ** OVERLAP_DISCOUNT
     # The sum over pieces, each with the remaining share, telescoped: every poll of a relative subtracts its part.
     taken = np.diff(kept, axis=1, prepend=1.0)
-    total = newest + np.einsum("ij,ijc->ic", taken, there) - kept[:, -1:] * oldest
-    unknown: Floats = np.maximum(total, 0.0)
-    return unknown
+    rest: Floats = newest + np.einsum("ij,ijc->ic", taken, there) - kept[:, -1:] * oldest
+    return rest
 
 
 def _decay_fill(filled: Floats, at_s: Floats, now: float) -> Floats:
