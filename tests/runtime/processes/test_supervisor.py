@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 from tests.tree_runs import PATIENCE_S, Run, children, kill_all, open_run, patiently, remains
 
+from vedette.adapters.crawl_store.data_folder import FORMAT, open_for_write
 from vedette.adapters.crawl_store.status_file import (
     FAILING_FILE,
     SOCKET,
@@ -26,7 +27,7 @@ from vedette.errors import CommandPending, StoreError
 from vedette.runtime.commands.client import send_command
 from vedette.runtime.commands.operator import FolderOperator
 from vedette.runtime.processes.fetcher import MAX_UNACKED
-from vedette.runtime.processes.supervisor import RESTART_DELAYS_S, Supervisor, _Child
+from vedette.runtime.processes.supervisor import RESTART_DELAYS_S, Supervisor, _can_be_served, _Child
 from vedette.web.commands.commands import LogSignIn
 
 WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
@@ -272,6 +273,18 @@ def test_a_crash_loop_is_slowed_down_and_reported(run: Run) -> None:
 def deaths(run: Run) -> int:
     """Return the number of reported deaths."""
     return run.messages().count("coordinator ended")
+
+
+def test_servers_wait_for_the_coordinator_of_a_new_or_older_folder(tmp_path: Path) -> None:
+    """They need a state in the current format, and only the coordinator creates or upgrades it."""
+    assert not _can_be_served(tmp_path)
+    for text in (f"{FORMAT - 1}\n", f"{FORMAT + 1}\n", ""):
+        (tmp_path / "format").write_text(text)
+        assert not _can_be_served(tmp_path)
+    (tmp_path / "format").unlink()
+    with open_for_write(tmp_path, 0.0):
+        pass
+    assert _can_be_served(tmp_path)
 
 
 # Failing

@@ -24,6 +24,7 @@ from importlib import import_module
 from math import inf
 from pathlib import Path
 
+from vedette.adapters.crawl_store.data_folder import FORMAT, check_format
 from vedette.adapters.crawl_store.status_file import SOCKET, STATUS_FILE, FailingProcess, write_failing
 from vedette.adapters.net.ipc import Channel, ChannelClosed, NoAnswer, Request, connect
 from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
@@ -60,7 +61,10 @@ MAX_LAST_WORDS = 300
 
 @dataclass(slots=True)
 class _Child:
-    """A child process of the supervisor: how to start it, and its recent deaths."""
+    """A child process of the supervisor: how to start it, and its recent deaths.
+
+    One that ``awaits_coordinator`` is started once the coordinator can be reached.
+    """
 
     name: str
     target: Callable[[], int]
@@ -69,6 +73,7 @@ class _Child:
     deaths: int = 0
     next_s: float = 0.0
     ends_by_signal: bool = False
+    awaits_coordinator: bool = True
     died_s: list[float] = field(default_factory=list)
     why: str = ""
     last_words: int = -1
@@ -91,12 +96,15 @@ class Supervisor:
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start all processes of the tree; the coordinator first, since fetchers report to it."""
+        """Start all processes of the tree: the coordinator first, since fetchers report to it.
+
+        Servers of a folder that is already there start at the same time, so that it can be searched soon.
+        """
         settings = self.settings
         (settings.folder / STATUS_FILE).unlink(missing_ok=True)
         write_failing(settings.folder, ())
         self._remove_socket()
-        self._children = [_Child("keeper", lambda: run_coordinator(settings))]
+        self._children = [_Child("keeper", lambda: run_coordinator(settings), awaits_coordinator=False)]
         self._children += [
             _Child(f"worker {number}", lambda number=number: run_fetcher(settings, number))  # type: ignore[misc]  # the default binds the number
             for number in range(settings.workers)
@@ -193,12 +201,14 @@ class Supervisor:
         from vedette.web.server import bind_shared  # only needed for serving
 
         counts = self._metrics_folder = tempfile.mkdtemp(prefix="vedette-counts-")
+        is_ready = settings.shard is None and _can_be_served(settings.folder)
         self._sockets = [bind_shared(listener) for _ in range(1, settings.config.serve.processes)]
         return [
             _Child(
                 f"server {number}" if number > 1 else "server",
                 lambda own=own: _run_server(replace(settings, listener=own), counts),  # type: ignore[misc]  # the default binds it
                 ends_by_signal=True,
+                awaits_coordinator=not is_ready,
             )
             for number, own in enumerate([listener, *self._sockets], 1)
         ]
@@ -254,7 +264,7 @@ class Supervisor:
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
 
     def _start_child(self, child: _Child) -> None:
-        if child.name != "keeper" and not (self.settings.folder / SOCKET).exists():
+        if child.awaits_coordinator and not (self.settings.folder / SOCKET).exists():
             return
         sys.stdout.flush()
         sys.stderr.flush()
@@ -267,6 +277,13 @@ class Supervisor:
             _run_child(child.name, child.target, parent, speaker)
         os.close(speaker)
         child.pid, child.started_s = pid, time.monotonic()
+
+
+def _can_be_served(folder: Path) -> bool:
+    """Check whether servers may open a data folder before its coordinator has: it exists, and needs no upgrade."""
+    with suppress(VedetteError):
+        return check_format(folder) == FORMAT
+    return False
 
 
 def _run_lazily(module: str, function: str, settings: RuntimeSettings) -> int:
