@@ -39,8 +39,10 @@ DISTRICT_HOSTS, DISTRICT_PAGES = 10, 1000
 SETTINGS = '[crawl]\ndelay = "0s"\naddress_delay = "0s"\n'
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOOK_EVERY_S = 0.05
-LONGEST_S_PER_PAGE = 0.1  # many times what the slowest needs; beyond it something hangs
+LONGEST_S_PER_PAGE = 1.0  # many times what the slowest needs on a busy machine; beyond it something hangs
 CRAWLERS = ("scrapy", "vedette", "pycurl")
+# The names of processes, without numbers, and what the table calls them.
+KINDS = {"keeper": "coordinator", "w": "fetchers", "indexer": "indexer"}
 
 
 class Disagreement(Exception):
@@ -115,7 +117,7 @@ def split_s(pid: int) -> dict[str, float]:
     with suppress(OSError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
             name, _, rest = Path(f"/proc/{child}/stat").read_text(encoding="utf-8").partition("(")[2].rpartition(")")
-            kind = "keeper" if "keeper" in name else "workers" if "vedette" in name else "others"
+            kind = KINDS.get(name.removeprefix("vedette ").rstrip("0123456789"), "others")
             spent[kind] = spent.get(kind, 0.0) + sum(map(int, rest.split()[11:15])) / TICKS_PER_S
     return spent
 

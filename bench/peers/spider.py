@@ -23,7 +23,7 @@ SETTINGS = {
     "REACTOR_THREADPOOL_MAXSIZE": 20,
     "COOKIES_ENABLED": False,
     "RETRY_ENABLED": False,
-    "DOWNLOAD_TIMEOUT": 15,
+    "DOWNLOAD_TIMEOUT": 600,  # not 15: on a busy machine that would fail pages that loopback delivers
     "REDIRECT_ENABLED": False,
     # Breadth first, as that page advises against growing queues.
     "DEPTH_PRIORITY": 1,
