@@ -519,7 +519,10 @@ def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: 
 
 
 def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> None:
-    """Shows the policy's estimate for a page that was fetched twice, and its last gain; none for a source."""
+    """Shows the policy's estimate for a page that was fetched twice, its last gain and its cost in busy hours.
+
+    A source has none.
+    """
     without_idle_time = override(Config(), {"refresh.idle_share": "0"})
     with closing(Bench(tmp_path, without_idle_time)) as bench:
         bench.crawled(*pages("a"))
@@ -543,6 +546,14 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
         assert report["page"]["rule"].startswith("expected-gain")
         assert source["refresh"] is None
         assert source["page"]["rule"].startswith("due now: waiting for its host")
+        bench.order(SetSite(HOME, {"busy_hours": "00:00-12:00, 12:00-00:00 x4"}, "busy_hours"))
+        bench.state.commit()
+        busy = collect_explanation(
+            HOME + "a", bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s
+        )
+        assert (told["budget"]["is_busy"], busy["budget"]["is_busy"]) == (False, True)
+        assert busy["budget"]["cost"] == 4 * told["budget"]["cost"]
+        assert busy["refresh"]["worth"] == pytest.approx(refresh["worth"] / 4)
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:

@@ -6,6 +6,7 @@ external policy before it is used.
 
 import json
 import pickle
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
@@ -57,6 +58,7 @@ SHAPES = ("worth", "due", "choose")
 STAGES: Mapping[str, str] = {"worth": "order", "due": "refresh", "choose": "discover"}
 BATCH_SIZES = (0, 1, 2, 30)
 _REQUIRED = ("name", "start", "observe", "reason")
+_NO_NUMBER = re.compile(r"\b(inf|nan)\b")
 
 
 class Trial(NamedTuple):
@@ -167,11 +169,14 @@ def check_serializable(trial: Trial) -> str:
 
 
 def check_reasons(trial: Trial) -> str:
-    """Check that a policy's reasons are one-line sentences, and not empty."""
-    state = trial.learn_state()
-    reasons = [trial.policy.reason(state, trial.batch, row, NOW_S) for row in range(min(len(trial.batch), 5))]
+    """Check that a policy's reasons are one-line sentences without *inf* or *nan*, also before it learned anything."""
+    rows = range(min(len(trial.batch), 5))
+    states = (trial.learn_state(), trial.policy.start(None))
+    reasons = [trial.policy.reason(state, trial.batch, row, NOW_S) for state in states for row in rows]
     good = all(isinstance(reason, str) and len(reason.strip().splitlines()) == 1 for reason in reasons)
-    return "" if good else "its reason must be one line of text"
+    if good and not any(_NO_NUMBER.search(reason) for reason in reasons):
+        return ""
+    return "its reason must be one line of text, without inf or nan"
 
 
 CHECKS: tuple[Callable[[Trial], str], ...] = (

@@ -64,6 +64,8 @@ class UserCentric:
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
         """Describe the search-quality gain that a fetch of the page is expected to bring."""
         per_day, fetches = self._per_day(state, batch)[row], select_rows(state.pages, batch.place)[row, 0]
+        if np.isinf(per_day):
+            return "user-centric: no gain is known yet, so every page is due"
         return f"user-centric: brings about {per_day:.2g} of search quality a day, by {fetches:.0f} past fetches"
 
     def _per_day(self, state: Memory, batch: KnownPages) -> Floats:

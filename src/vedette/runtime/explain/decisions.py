@@ -17,6 +17,7 @@ from vedette.adapters.index_store.impact_store import ImpactEstimates, read_info
 from vedette.adapters.index_store.indexer_store import read_anchors
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage, PageRow
+from vedette.engine.scheduling.fetch_cost import BusySites
 from vedette.engine.scheduling.policy_memory import PolicyVerdict
 from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceSummary
 from vedette.engine.scheduling.price_controller import load_policy
@@ -129,7 +130,8 @@ def collect_budget(
 ) -> JsonObject:
     """Collect the facts of the budget decision about a URL: kind of fetch, cost, its site's fetches today.
 
-    ``decisions`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown.
+    ``said`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown; it is higher if the site
+    ``is_busy`` now.
     """
     own, everything = count_site_today(reader.store, site.start, now_s)
     kind = _fetch_kind(url, page, is_looked_at=decisions["look"] is not None)
@@ -137,6 +139,7 @@ def collect_budget(
     return {
         "kind": kind,
         "cost": refresh["cost"] if refresh else None,
+        "is_busy": bool(BusySites([site]).find_factors([url], now_s)[0] > 1),
         "site_today": int(own),
         "all_today": int(everything),
         "site_share": site.share,
@@ -205,7 +208,8 @@ def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: flo
     policy = load_policy(reader.store)
     if not looks or policy is None:
         return None
-    verdict = RefreshScheduler(CrawlRules(refresh=policy), reader.store).explain_page(looks[0], now_s)
+    rules = CrawlRules(sites=(site,) if site else (), refresh=policy)
+    asked = RefreshScheduler(rules, reader.store).explain_page(looks[0], now_s)
     return _describe_page(looks[0], verdict, site) | _describe_signal(looks[0], reader) if verdict is not None else None
 
 

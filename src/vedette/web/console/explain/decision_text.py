@@ -217,10 +217,9 @@ def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
         return
     yield Fact("Purpose", _KIND_LABELS[budget["kind"]])
     if budget["cost"] is not None:
-        yield Fact(
-            "Cost",
-            f"{format_worth(budget['cost'])} times an average fetch, by its size and the response time of its host",
-        )
+        hour = ", in a busy hour of its site" if budget["is_busy"] else ""
+        cost = format_worth(budget["cost"])
+        yield Fact("Cost", f"{cost} times an average fetch, by its size and the response time of its host{hour}")
     yield Fact("Fetches of its site", _describe_site(budget))
 
 
