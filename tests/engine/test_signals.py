@@ -126,9 +126,11 @@ def test_the_policy_is_told_of_links_signals_and_costs() -> None:
 
 
 def test_the_policy_learns_from_fetches_with_their_signals_and_costs() -> None:
-    """The facts of a fetch include an announcement that came before it, and the higher cost of a large page."""
+    """Facts of a fetch: an earlier announcement, the date of the copy, the higher cost of a large page, its words."""
     decisions: list[Decision] = []
-    web = MemoryWeb({START: page("/p", "/q"), f"{A}/p": page(title="word " * 60_000), f"{A}/q": page(title="q")})
+    headers = (("content-type", "text/html"), ("last-modified", "Thu, 01 Jan 1970 00:00:07 GMT"))
+    dated = Reply(200, headers, b"<title>p</title><p>%b</p>" % (b"word " * 60_000))
+    web = MemoryWeb({START: page("/p", "/q"), f"{A}/p": dated, f"{A}/q": page(title="q")})
     schedule = Schedule(recrawl=True, witness=decisions.append)
     drive = Drive(web, rules_for(START, recrawl=True), schedule=schedule).begin().run(2 * HOUR_S)
     told_s = drive.now_s
@@ -136,18 +138,19 @@ def test_the_policy_learns_from_fetches_with_their_signals_and_costs() -> None:
     drive.run(9 * DAY_S)
     url_at = {asked.ended_s: asked.url for asked in drive.log if asked.purpose == "page"}
     fetched = [
-        (url_at[ended_s], ended_s, signal_s, cost)
+        (url_at[ended_s], ended_s, *facts)
         for one in decisions
         if one.stage == "refresh/fetched"
-        for ended_s, signal_s, cost in zip(
-            *(one.facts[name] for name in ("last_fetch_s", "signal_s", "cost")), strict=True
+        for ended_s, *facts in zip(
+            *(one.facts[name] for name in ("last_fetch_s", "signal_s", "modified_s", "cost", "words")), strict=True
         )
     ]
     after = [row for row in fetched if row[1] > told_s]
-    assert {signal_s for url, _, signal_s, _ in after if url == f"{A}/p"} == {told_s}
-    assert all(np.isnan(signal_s) for url, _, signal_s, _ in after if url == f"{A}/q")
-    costs = {url: cost for url, _, _, cost in after}
-    assert costs[f"{A}/p"] > 1 > costs[f"{A}/q"] > 0
+    assert {tuple(facts[:2]) for url, _, *facts in after if url == f"{A}/p"} == {(told_s, 7.0)}
+    assert all(np.isnan(facts[:2]).all() for url, _, *facts in after if url == f"{A}/q")
+    (cost, words), (usual, few) = ({url: facts[2:] for url, _, *facts in after}[f"{A}/{name}"] for name in "pq")
+    assert cost > 1 > usual > 0
+    assert words == 60_000 > few
 
 
 def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:

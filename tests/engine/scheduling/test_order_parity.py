@@ -59,12 +59,14 @@ def describe_for_lab(urls: list[str], numbers: list[int], fetched: list[str]) ->
 
 @pytest.mark.parametrize("order", ["breadth", "inlinks"])
 def test_the_coordinator_orders_unseen_urls_as_the_lab_does(order: str) -> None:
-    """In every batch drawn from the front queues, URLs have the worths of the lab's policy."""
+    """Every batch that is drawn from the front queues has the worths of the lab's policy, and is fetched by them."""
     decisions: list[tuple[Decision, list[str]]] = []
     drive = crawl(order, decisions)
     url_of = dict(drive.db.execute("SELECT id, url FROM url"))
     agent, drawn, worths = find_policy("order", order), 0, set[float]()
-    for decision, fetched in decisions:
+    place_of, differing = {url: place for place, url in enumerate(drive.asked_urls())}, 0
+    last = {number: at for at, (decision, _) in enumerate(decisions) for number in decision.facts.get("found", [])}
+    for at, (decision, fetched) in enumerate(decisions):
         numbers = [int(number) for number in decision.facts.get("found", []) if number]  # type: ignore[arg-type]  # numbers
         if decision.stage != "order" or not numbers:
             continue
@@ -72,6 +74,13 @@ def test_the_coordinator_orders_unseen_urls_as_the_lab_does(order: str) -> None:
         worth = agent.worth(agent.start(None), batch, 0.0, rng_for(decision.seed, decision.stream))
         assert worth.tolist() == decision.outcome["worth"], decision
         drawn, worths = drawn + len(numbers), worths | set(worth.tolist())
+        # A URL that waits is drawn again.
+        pairs = zip(numbers, worth.tolist(), strict=True)
+        fetches = sorted((place_of[url_of[number]], each) for number, each in pairs if last[number] == at)
+        in_turn = [each for _, each in fetches]
+        assert in_turn == sorted(in_turn, reverse=True)
+        differing += len(set(in_turn)) > 1
+    assert differing, "the order within a batch matters"
     assert drawn >= len(LINKS)
     assert len(worths) > 20, "there is something to order"
 

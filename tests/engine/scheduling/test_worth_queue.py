@@ -10,6 +10,7 @@ from tests.engine.shocks import BusyDrive
 from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling import url_order as by_worth
 from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceController
+from vedette.engine.scheduling.url_order import LAST_QUEUE
 from vedette.model import Site
 
 A = "https://a.test"
@@ -62,6 +63,18 @@ def test_good_urls_come_first_though_found_last_and_none_is_lost(monkeypatch: py
     assert known <= waiting | set(drive.pages()) | {f"{A}/start"}
 
 
+def test_urls_below_the_price_wait_by_worth() -> None:
+    """In the last queue, too, the good ones are ahead, though found last."""
+    drive = taught({"good": 0.9, "poor": 0.0})
+    host = drive.keeper.hosts["a.test"]
+    drive.run(until=lambda: host.sort_state is not None)
+    ids, fronts = drive.urls.get_queue(host.id)
+    urls = drive.book.get_urls(ids.tolist())
+    held = sections([urls[id_] for id_ in ids[fronts == LAST_QUEUE].tolist()])
+    assert set(held) == {"good", "poor"}
+    assert set(held[: len(held) // 3]) == {"good"}
+
+
 def test_later_urls_join_the_queue_of_their_worth() -> None:
     """A good page found behind hundreds of poor ones is among the next; a poor one is not."""
     drive = taught({"good": 9.0, "poor": 0.0})
@@ -99,9 +112,12 @@ def test_known_pages_that_wait_again_keep_their_place() -> None:
 
 
 def test_many_worths_are_those_of_each() -> None:
-    """Scoring a thousand at once gives the same as scoring one at a time."""
+    """Scoring many at once gives the same as one at a time, also where impact is known."""
     firsts = taught({"good": 9.0, "poor": 0.0}).keeper.first_fetches
     urls = [f"{A}/{path}" for path in ("good/1", "poor/2", "good/x/y?a=/b/", "", "other/3", "good/4")]
     links = [1, 1, 5, 0, 200, 3]
     each = [firsts.estimate_worth(url, number) for url, number in zip(urls, links, strict=True)]
     assert np.allclose(firsts.estimate_worths(urls, links), each)
+    gains = np.array([0.5, np.nan, 3.0, np.nan, 0.0, np.nan])
+    each = [firsts.estimate_worth(*one) for one in zip(urls, links, gains.tolist(), strict=True)]
+    assert np.allclose(firsts.estimate_worths(urls, links, gains), each)

@@ -16,11 +16,11 @@ from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.config import Serve
 from vedette.lab.runs.ads.live_market import MemoryLedger
 from vedette.policy import rng_for
-from vedette.runtime.ads.selection import build_settings
 from vedette.runtime.ads.storage import FolderAdStorage
+from vedette.serve.ads.click_validity import ClickRejection
 from vedette.serve.ads.ledger import AdImpression
 from vedette.serve.ads.live_policies import AD_POLICIES
-from vedette.serve.ads.selection import AdSelection, Moment, moment_of
+from vedette.serve.ads.selection import AdSelection, AdTerms, Moment, moment_of
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_advertiser, parse_campaign
 from vedette.web.public.visits import Visitor, hash_clicker
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def history(size: int) -> Iterator[Step]:
-    """Many people and one who searches and clicks excessively, over more than a day; some clicks are far too late."""
+    """Many people and one who searches and clicks excessively, over more than a day; second clicks are by programs."""
     rng = rng_for(SEED, "tests/ads/history")
     for number in range(size):
         who = 999 if number % 3 == 0 else number
@@ -65,22 +65,21 @@ class LabAgent:
     """The lab's agent: the same selection with an in-memory ledger."""
 
     def __init__(self, folder: Path, serve: Serve) -> None:
-        settings, market = build_settings(serve), FolderAdStorage(folder).load_market()
+        terms = AdTerms(serve.sponsored_slots, Decimal(serve.sponsored_reserve))
+        policy, rng = AD_POLICIES[serve.sponsored_policy](), rng_for(SEED, "serve/sponsor")
         self.ledger = MemoryLedger()
-        self._selection = AdSelection(
-            self.ledger, settings.create_policy(""), settings.terms, rng_for(SEED, "serve/sponsor")
-        )
-        self._market, self._tokens = market, count()
+        self._selection = AdSelection(self.ledger, policy, terms, rng)
+        self._market, self._tokens = FolderAdStorage(folder).load_market(), count()
 
     def show(self, step: Step, now: Moment) -> list[AdImpression]:
         """Answer a search."""
         self._refresh(now)
         return self._selection.show(step.query, _mark(step), now, self.ledger, lambda: str(next(self._tokens)))
 
-    def click(self, shown: AdImpression, step: Step, now: Moment) -> str:
+    def click(self, shown: AdImpression, step: Step, now: Moment, *, is_bot: bool) -> str:
         """Charge a click."""
         self._refresh(now)
-        found = self._selection.click(shown, _mark(step), now, self.ledger, is_bot=False)
+        found = self._selection.click(shown, _mark(step), now, self.ledger, is_bot=is_bot)
         return found.objection.value if found.objection else ""
 
     def _refresh(self, now: Moment) -> None:
@@ -112,16 +111,17 @@ def test_the_lab_decides_as_the_server_does(name: str, tmp_path: Path) -> None:
         known = {one.token: one for one in LedgerReader(tmp_path).read_latest(5)}
         assert _without_token([known[one.impression] for one in here]) == _without_token(there)
         counted.update(one.counted for one in there)
-        for slot in step.clicks:
+        for place, slot in enumerate(step.clicks):
             clock.now_s += 3
             if slot < len(here):
                 now = moment_of(datetime.fromtimestamp(clock.now_s, UTC))
-                answer = live.charge_click(here[slot].impression, step.visitor)
-                assert answer.refusal == lab.click(there[slot], step, now)
+                visitor = step.visitor._replace(filter_reason="a program" if place else "")
+                answer = live.charge_click(here[slot].impression, visitor)
+                assert answer.refusal == lab.click(there[slot], step, now, is_bot=bool(place))
                 refusals.add(answer.refusal)
     day = datetime.fromtimestamp(START_S, UTC).date()
     assert dict(LedgerReader(tmp_path).read_balances(day)) == dict(lab.ledger.read_balances(day))
     assert LedgerReader(tmp_path).read_counts() == dict(sorted(lab.ledger.read_counts().items()))
-    assert len(refusals) >= 2  # charged and refused: the history is not empty
+    assert {"", ClickRejection.BOT.value} < refusals  # charged and refused: the history is not empty
     assert len(counted) == 2  # one visitor searches more often than is counted
     assert sum(balance.charged for balance in lab.ledger.read_balances(day).values()) > Decimal(0)
