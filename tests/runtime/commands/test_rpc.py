@@ -551,8 +551,8 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
         busy = collect_explanation(
             HOME + "a", bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s
         )
-        assert (told["budget"]["is_busy"], busy["budget"]["is_busy"]) == (False, True)
-        assert busy["budget"]["cost"] == 4 * told["budget"]["cost"]
+        assert (report["budget"]["is_busy"], busy["budget"]["is_busy"]) == (False, True)
+        assert busy["budget"]["cost"] == 4 * report["budget"]["cost"]
         assert busy["refresh"]["worth"] == pytest.approx(refresh["worth"] / 4)
 
 

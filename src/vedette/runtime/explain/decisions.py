@@ -130,8 +130,8 @@ def collect_budget(
 ) -> JsonObject:
     """Collect the facts of the budget decision about a URL: kind of fetch, cost, its site's fetches today.
 
-    ``said`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown; it is higher if the site
-    ``is_busy`` now.
+    ``decisions`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown; it is higher if the
+    site ``is_busy`` now.
     """
     own, everything = count_site_today(reader.store, site.start, now_s)
     kind = _fetch_kind(url, page, is_looked_at=decisions["look"] is not None)
@@ -209,7 +209,7 @@ def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: flo
     if not looks or policy is None:
         return None
     rules = CrawlRules(sites=(site,) if site else (), refresh=policy)
-    asked = RefreshScheduler(rules, reader.store).explain_page(looks[0], now_s)
+    verdict = RefreshScheduler(rules, reader.store).explain_page(looks[0], now_s)
     return _describe_page(looks[0], verdict, site) | _describe_signal(looks[0], reader) if verdict is not None else None
 
 

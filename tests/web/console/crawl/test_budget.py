@@ -139,7 +139,7 @@ def test_explain_shows_the_purpose_of_the_next_fetch() -> None:
     kinds = [next(describe_budget(report | {"kind": kind, "cost": 1.5})).words for kind in ("refresh", "look", "gone")]
     assert len(set(kinds)) == 3
     usual, busy = (
-        list(describe_budget(told | {"cost": 3.0, "is_busy": is_busy}))[1].words for is_busy in (False, True)
+        list(describe_budget(report | {"cost": 3.0, "is_busy": is_busy}))[1].words for is_busy in (False, True)
     )
     assert busy == f"{usual}, in a busy hour of its site"
     assert list(describe_budget(None)) == []
