@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
+from vedette.text import WordHashes
 
 # Slots are bits of a 64-bit mask.
 MAX_SLOTS = 48
@@ -29,7 +30,7 @@ MIN_IDF_SHARE = 0.25
 WORDY, WORDY_POWER = 20, 1.5
 # Words of a field from which on it is too long to count as short.
 LONG = {"headings": 400, "body": 4096}
-TABLE_BITS = 16
+LOW_HALF = np.uint32(0xFFFF)
 
 Masks = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
@@ -102,23 +103,20 @@ BODY_FEATURES = frozenset(("anywhere", *(feature.key for feature in FEATURES if 
 
 
 class SlotHits(NamedTuple):
-    """Where query slots occur: position, text and field of each hit, by position; ``weights`` has a row per slot.
+    """Where query slots occur: position, text and field of each hit, by position, and the slots that it fills.
 
-    Texts follow each other, each with its fields in order (``TEXT_FIELDS``).
+    Texts follow each other, each with its fields in order (``TEXT_FIELDS``). Nearly all hits fill one slot; of one that
+    fills several, ``owners`` has its row for each of them. ``slots`` and ``weights`` are parallel to ``owners``.
+    ``masks`` has the slots of each hit as bits.
     """
 
     places: Ints
     texts: Ints
     fields: Ints
+    owners: Ints
+    slots: Ints
     weights: Floats
-
-    @property
-    def masks(self) -> Masks:
-        """The slots of each hit as bits."""
-        masks = np.zeros(len(self.places), np.uint64)
-        for slot, weights in enumerate(self.weights):
-            masks |= (weights > 0).astype(np.uint64) << np.uint64(slot)
-        return masks
+    masks: Masks
 
 
 def compute_idf(df: int, pages: int) -> float:
@@ -135,15 +133,13 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot], keys: Collec
 
     With ``keys`` only these are computed, and all others are 0.
     """
+    return read_texts(forward, slots).tabulate(keys)
+
+
+def read_texts(forward: ForwardTokens, slots: Sequence[Slot]) -> "TextFeatures":
+    """Find the query's slots in texts, to compute features of them."""
     slots = slots[:MAX_SLOTS]
-    features = np.zeros((len(forward.lengths), len(FEATURES)))
-    if not len(forward.lengths) or not slots:
-        return features
-    found = TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
-    for column, feature in enumerate(FEATURES):
-        if keys is None or feature.key in keys:
-            features[:, column] = found[feature.key]
-    return features
+    return TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
 
 
 class TextFeatures:
@@ -156,26 +152,38 @@ class TextFeatures:
     def __init__(self, hits: SlotHits, lengths: Ints, idf: Floats) -> None:
         self.hits, self.lengths, self.idf = hits, np.ascontiguousarray(lengths.T), idf
         self.texts, self.slots = len(lengths), idf.shape[1]
-        telling = idf if self.slots < WORDY else idf**WORDY_POWER
-        total = telling.sum(axis=1, keepdims=True)
-        self.shares = np.where(total > 0, telling / np.where(total > 0, total, 1.0), 1 / self.slots)
+        total = idf.sum(axis=1, keepdims=True)
+        self.shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / max(self.slots, 1))
         self.rows = hits.fields * self.texts + hits.texts
 
     def __getitem__(self, key: str) -> Floats:
         """Compute a feature of all texts."""
         return _COMPUTE[key](self)
 
-    def count(self, weights: Floats | None = None) -> Floats:
-        """Count hits, or sum their weights, by field and text."""
-        counts = np.bincount(self.rows, weights, len(TEXT_FIELDS) * self.texts)
-        return counts.reshape(len(TEXT_FIELDS), self.texts).astype(np.float64, copy=False)
+    def tabulate(self, keys: Collection[str] | None = None) -> Floats:
+        """Compute a column for each of ``FEATURES``; with ``keys`` only these, and all others are 0."""
+        table = np.zeros((self.texts, len(FEATURES)))
+        for column, feature in enumerate(FEATURES if self.texts and self.slots else ()):
+            if keys is None or feature.key in keys:
+                table[:, column] = self[feature.key]
+        return table
+
+    @property
+    def has_slot(self) -> Bools:
+        """Whether a text has a query slot in any field, by text and slot."""
+        return np.asarray(self.by_slot.any(axis=0))
+
+    def count(self, hits: Ints | None = None) -> Floats:
+        """Count hits, all or some, by field and text."""
+        counts = np.bincount(self.rows if hits is None else self.rows[hits], minlength=self.lengths.size)
+        return counts.reshape(self.lengths.shape).astype(np.float64)
 
     @cached_property
     def by_slot(self) -> Floats:
         """How often each query slot occurs in each field, weighted by the alternative that matched."""
-        if self.slots == 1:
-            return self.count(self.hits.weights[0])[:, :, None]
-        return np.stack([self.count(column) for column in self.hits.weights], axis=-1)
+        cells = self.rows[self.hits.owners] * self.slots + self.hits.slots
+        counts = np.bincount(cells, self.hits.weights, self.lengths.size * self.slots)
+        return counts.reshape(*self.lengths.shape, self.slots).astype(np.float64, copy=False)
 
     @cached_property
     def present(self) -> Floats:
@@ -198,19 +206,24 @@ class TextFeatures:
         return _compute_earliness(self)
 
     @cached_property
+    def begins(self) -> Ints:
+        """Where the body of each text begins."""
+        return np.asarray(np.cumsum(self.lengths.sum(axis=0)) - self.lengths[_BODY])
+
+    @cached_property
     def body(self) -> "_BodyHits":
-        """The hits in the body."""
+        """The hits in bodies with a rare slot."""
         inside = np.flatnonzero(self.hits.fields == _BODY)
-        texts, places = self.hits.texts[inside], self.hits.places[inside]
-        ends = np.cumsum(self.lengths.sum(axis=0))
-        return _BodyHits(places, texts, (ends - self.lengths[_BODY])[texts], self.hits.weights.take(inside, axis=1))
+        texts, masks = self.hits.texts[inside], self.hits.masks[inside]
+        rare = self.telling @ (np.uint64(1) << np.arange(self.slots, dtype=np.uint64))
+        masks &= rare[texts] if len(self.telling) > 1 else rare
+        is_rare = np.flatnonzero(masks)
+        return _BodyHits(self.hits.places[inside[is_rare]], texts[is_rare], masks[is_rare])
 
     @cached_property
     def telling(self) -> Bools:
-        """Which slots of each text's query are rare enough to count for proximity."""
-        return np.broadcast_to(
-            self.idf >= MIN_IDF_SHARE * self.idf.max(axis=1, keepdims=True), (self.texts, self.slots)
-        )
+        """Which slots of a text's query are rare enough to count for proximity, as ``idf``."""
+        return np.asarray(self.idf >= MIN_IDF_SHARE * self.idf.max(axis=1, keepdims=True))
 
     def weigh(self, values: Floats) -> Floats:
         """Sum values by text and slot over slots, each by its share of the idf."""
@@ -240,36 +253,53 @@ class WordFeatures(TextFeatures):
 
     def __init__(self, counts: WordCounts) -> None:
         none = np.zeros(0, np.int64)
-        super().__init__(SlotHits(none, none, none, np.zeros((1, 0))), counts.lengths, np.ones((1, 1)))
+        hits = SlotHits(none, none, none, none, none, np.zeros(0), np.zeros(0, np.uint64))
+        super().__init__(hits, counts.lengths, np.ones((1, 1)))
         self.by_slot, self.in_title = counts.weighted[:, :, None], counts.times[_TITLE]
         self.runs = _Runs(counts.times, np.zeros((*counts.times.shape, 0)))
         self.earliness = EARLY_HALF_WORDS / (EARLY_HALF_WORDS + counts.first)
 
 
-def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
-    """Find all hits of the query's slots in the pages' words, in word order.
+def find_numbers(words: WordHashes, known: WordHashes) -> tuple[Ints, Ints]:
+    """Find where words are among the known numbers, which ascend; return the positions, and the row of each number.
 
-    A table of the low bits discards nearly all other words at once, and the rest is looked up.
+    A table of the low halves discards nearly all other words at once, and the rest is looked up.
     """
-    words, lengths = forward.words, forward.lengths.reshape(-1)
-    known = np.array(sorted({number for slot in slots for number in slot.numbers}), np.uint32)
-    low = np.zeros(1 << TABLE_BITS, np.bool_)
-    low[known & np.uint32((1 << TABLE_BITS) - 1)] = True
-    maybe = np.flatnonzero(low.take((words & np.uint32((1 << TABLE_BITS) - 1)).astype(np.intp)))
-    if not len(known):
-        maybe = maybe[:0]
-    found = words[maybe]
-    which = np.searchsorted(known, found)
-    which[which == len(known)] = 0
-    right = known[which] == found if len(known) else np.zeros(0, np.bool_)
-    places, which = maybe[right], which[right]
-    weights = np.zeros((len(slots), len(known)))
+    table = np.zeros(1 << 16, np.bool_)
+    table[known & LOW_HALF] = True
+    places: Ints = np.flatnonzero(table.take(words.astype("<u4", copy=False).view("<u2")[::2]))
+    found = words[places]
+    rows = np.empty(1 << 16, np.int32)  # only set rows are read
+    rows[known & LOW_HALF] = np.arange(len(known))
+    which = rows.take(found & LOW_HALF).astype(np.int64)
+    if np.count_nonzero(table) < len(known):  # some have the same low half
+        which = np.minimum(np.searchsorted(known, found), len(known) - 1)
+    is_known = known[which] == found if len(known) else np.zeros(0, np.bool_)
+    return places[is_known], which[is_known]
+
+
+def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
+    """Find all hits of the query's slots in the pages' words, in word order."""
+    weights: dict[int, dict[int, float]] = {}
     for row, slot in enumerate(slots):
-        at = np.searchsorted(known, np.array(slot.numbers, np.uint32))
-        np.maximum.at(weights[row], at, np.array(slot.weights, np.float64))
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    texts, fields = np.divmod(np.searchsorted(starts, places, side="right") - 1, len(TEXT_FIELDS))
-    return SlotHits(places, texts, fields, weights.take(which, axis=1))
+        for number, weight in zip(slot.numbers, slot.weights, strict=True):
+            of_number = weights.setdefault(number, {})
+            of_number[row] = max(of_number.get(row, 0.0), weight)
+    known = np.array(sorted(weights), np.uint32)
+    places, which = find_numbers(forward.words, known)
+    times = np.diff(np.searchsorted(places, np.cumsum(forward.lengths)), prepend=0)
+    texts, fields = (np.repeat(each, times) for each in np.divmod(np.arange(len(times)), len(TEXT_FIELDS)))
+    filled = [weights[number] for number in known.tolist()]
+    each = np.array([len(some) for some in filled], np.int64)
+    owners, entries = np.arange(len(places)), which
+    if len(known) and each.max() > 1:
+        owners = np.repeat(owners, each[which])
+        first = (np.cumsum(each) - each)[which]
+        entries = np.arange(len(owners)) - np.repeat(np.cumsum(each[which]) - each[which] - first, each[which])
+    all_slots = np.array([row for some in filled for row in some], np.int64)
+    all_weights = np.array([weight for some in filled for weight in some.values()], np.float64)
+    masks = np.array([sum(1 << row for row in some) for some in filled], np.uint64)
+    return SlotHits(places, texts, fields, owners, all_slots[entries], all_weights[entries], masks[which])
 
 
 def _bm25(counts: Floats, lengths: Ints, field: int) -> Floats:
@@ -288,27 +318,32 @@ class _Runs(NamedTuple):
 
 def _find_runs(of: TextFeatures) -> _Runs:
     """Count runs of query slots in order: bit s of ``going`` marks a run that ends at this hit with slot s."""
-    pairs = np.zeros((*of.lengths.shape, max(0, of.slots - 1)))
+    none = np.zeros((*of.lengths.shape, max(0, of.slots - 1)))
     if of.slots == 1:
-        return _Runs(of.count(), pairs)
-    joined = np.zeros(len(of.rows), np.bool_)
-    joined[1:] = (np.diff(of.hits.places) == 1) & (np.diff(of.rows) == 0)
-    masks = going = of.hits.masks
+        return _Runs(of.count(), none)
+    rows, masks = of.rows, of.hits.masks
+    going = masks
+    ends = np.flatnonzero((np.diff(of.hits.places) == 1) & (rows[1:] == rows[:-1])) + 1
+    pairs, last = none, np.uint64(of.slots - 1)
     for length in range(2, of.slots + 1):
-        before = np.concatenate((going[:1], going[:-1]))
-        going = np.where(joined, (before << np.uint64(1)) & masks, np.uint64(0))
+        found = going[ends - 1] << np.uint64(1) & masks[ends]
+        ends, found = ends[found > 0], found[found > 0]
         if length == 2:
-            pairs = np.stack([_count_with_bit(of, going, slot) for slot in range(1, of.slots)], axis=-1)
-        if not going.any():
+            pairs = _count_bits(of, ends, found)
+        if length == of.slots or not len(ends):
             break
-    return _Runs(pairs[:, :, 0] if of.slots == 2 else _count_with_bit(of, going, of.slots - 1), pairs)
+        going = np.zeros_like(masks)
+        going[ends] = found
+    return _Runs(pairs[:, :, 0] if of.slots == 2 else of.count(ends[found >> last > 0]), pairs)
 
 
-def _count_with_bit(of: TextFeatures, masks: Masks, bit: int) -> Floats:
-    """Count the hits of each field and text that have this bit set."""
-    has = np.flatnonzero(masks & (np.uint64(1) << np.uint64(bit)))
-    counts = np.bincount(of.rows[has], minlength=len(TEXT_FIELDS) * of.texts)
-    return counts.reshape(len(TEXT_FIELDS), of.texts).astype(np.float64)
+def _count_bits(of: TextFeatures, hits: Ints, masks: Masks) -> Floats:
+    """Count the hits of each field and text by the bits that are set, except for the first bit."""
+    bits = masks[:, None] >> np.arange(1, of.slots, dtype=np.uint64) & np.uint64(1)
+    at, bit = np.nonzero(bits)
+    cells = of.rows[hits[at]] * (of.slots - 1) + bit
+    counts = np.bincount(cells, minlength=of.lengths.size * (of.slots - 1))
+    return counts.reshape(*of.lengths.shape, of.slots - 1).astype(np.float64)
 
 
 def _pair_shares(shares: Floats) -> Floats:
@@ -355,28 +390,32 @@ def _unless_alone(of: TextFeatures, values: Floats | Bools) -> Floats:
 
 
 class _BodyHits(NamedTuple):
-    """Hits in bodies: their places, their texts, where the body of each begins, and their weights."""
+    """Hits of rare slots in bodies: their places, their texts, and their slots as bits."""
 
     places: Ints
     texts: Ints
-    begins: Ints
-    weights: Floats
+    masks: Masks
 
-    def find_slots(self, telling: Bools) -> list[Bools]:
-        """Find by slot which hits have it, where it is rare enough."""
-        has = [weights > 0 for weights in self.weights]
-        if telling.all():
-            return has
-        return [there & column[self.texts] for there, column in zip(has, telling.T, strict=True)]
+    def find_slot(self, slot: int) -> Bools:
+        """Find which hits have a slot."""
+        return np.asarray(self.masks & (np.uint64(1) << np.uint64(slot)) > 0)
 
-    def find_near(self, one: Bools, other: Bools, texts: int) -> Bools:
+    def select_near(self) -> "_BodyHits":
+        """Select the hits that may be near a hit of another slot: they have several, or a neighbor."""
+        is_near = (np.diff(self.places) <= NEAR_WORDS) & (self.texts[1:] == self.texts[:-1])
+        has_several = self.masks & (self.masks - np.uint64(1)) > 0
+        some = np.flatnonzero(has_several | np.append(is_near, False) | np.append(False, is_near))
+        return _BodyHits(self.places[some], self.texts[some], self.masks[some])
+
+    def find_near(self, one: int, other: int, texts: int) -> Bools:
         """Find the texts where two slots meet within a few words: if so, two hits that follow each other do."""
-        some = np.flatnonzero(one | other)
-        one, other, places, of = one[some], other[some], self.places[some], self.texts[some]
+        first, second = np.uint64(1) << np.uint64(one), np.uint64(1) << np.uint64(other)
+        some = np.flatnonzero(self.masks & (first | second))
+        masks, places, of = self.masks[some] & (first | second), self.places[some], self.texts[some]
         is_near = (np.diff(places) <= NEAR_WORDS) & (of[1:] == of[:-1])
-        is_near &= (one[1:] & other[:-1]) | (one[:-1] & other[1:])
+        is_near &= masks[1:] | masks[:-1] == first | second
         met = np.zeros(texts, np.bool_)
-        met[of[1:][is_near]] = met[of[one & other]] = True
+        met[of[1:][is_near]] = met[of[masks == first | second]] = True
         return met
 
 
@@ -384,18 +423,17 @@ def _compute_span(of: TextFeatures) -> Floats:
     """Compute the inverse length of the shortest body span with all rare slots."""
     if of.slots == 1 or not len(of.body.places):
         return (of.runs.whole[_BODY] > 0).astype(np.float64) if of.slots == 1 else np.zeros(of.texts)
-    places, texts, begins, _ = of.body
-    has = of.body.find_slots(of.telling)
+    places, texts, _ = of.body
+    telling = np.broadcast_to(of.telling, (of.texts, of.slots))
     # Anything before the start of the body belongs to another field or text.
-    last = [np.maximum.accumulate(np.where(there, places, -1)) for there in has]
+    last = [np.maximum.accumulate(np.where(of.body.find_slot(slot), places, -1)) for slot in range(of.slots)]
     earliest = np.minimum.reduce(
-        [np.where(column[texts], at, places) for at, column in zip(last, of.telling.T, strict=True)]
+        [np.where(column[texts], at, places) for at, column in zip(last, telling.T, strict=True)]
     )
-    is_any = np.logical_or.reduce(has)
-    spans = np.where((earliest >= begins) & is_any, places - earliest + 1, np.iinfo(np.int64).max)
+    spans = np.where(earliest >= of.begins[texts], places - earliest + 1, np.iinfo(np.int64).max)
     shortest = np.full(of.texts, np.iinfo(np.int64).max)
     np.minimum.at(shortest, texts, spans)
-    return np.asarray(np.minimum(of.telling.sum(axis=1) / shortest, 1.0))
+    return np.asarray(np.minimum(telling.sum(axis=1) / shortest, 1.0))
 
 
 def _compute_near(of: TextFeatures) -> Floats:
@@ -405,16 +443,18 @@ def _compute_near(of: TextFeatures) -> Floats:
     """
     if of.slots == 1:
         return np.zeros(of.texts)
-    has, telling = of.body.find_slots(of.telling), of.telling.sum(axis=1)
-    total = np.where(
-        telling == 1, np.minimum(np.bincount(of.body.texts[np.logical_or.reduce(has)], minlength=of.texts), 1.0), 0.0
-    )
+    telling = of.telling.sum(axis=1)
+    total = np.zeros(of.texts)
+    if (telling == 1).any():
+        total[of.body.texts] = 1.0
+        total = np.where(telling == 1, total, 0.0)
+    near = of.body.select_near()
     for one in range(of.slots):
         open_ = of.telling[:, one]
         for other in range(one + 1, of.slots):
             is_pair = open_ & of.telling[:, other]
             if is_pair.any():
-                total += is_pair & of.body.find_near(has[one], has[other], of.texts)
+                total += is_pair & near.find_near(one, other, of.texts)
             open_ = open_ & ~of.telling[:, other]
             if not open_.any():
                 break
@@ -423,16 +463,12 @@ def _compute_near(of: TextFeatures) -> Floats:
 
 def _compute_earliness(of: TextFeatures) -> Floats:
     """Compute how early each query slot first occurs in the body."""
-    places, texts, begins, weights = of.body
-    shares = np.broadcast_to(of.shares, (of.texts, of.slots))
-    total = np.zeros(of.texts)
-    for slot in range(of.slots):
-        there = np.flatnonzero(weights[slot] > 0)
-        owners = texts[there]
-        first = np.append(True, owners[1:] != owners[:-1])[: len(owners)]  # hits are in order
-        at, owners = there[first], owners[first]
-        total[owners] += shares[owners, slot] * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + places[at] - begins[at])
-    return total
+    hits = of.hits
+    inside = np.flatnonzero(hits.fields[hits.owners] == _BODY)[::-1]
+    owners = hits.owners[inside]
+    first = np.full((of.texts, of.slots), np.inf)
+    first[hits.texts[owners], hits.slots[inside]] = hits.places[owners]  # the last is kept: the first of the text
+    return np.asarray((of.shares * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + first - of.begins[:, None])).sum(axis=1))
 
 
 def _list_field_features(field: int) -> dict[str, Callable[[TextFeatures], Floats]]:

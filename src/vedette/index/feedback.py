@@ -8,6 +8,7 @@ the index is not searched again.
 
 import numpy as np
 
+from vedette.index.features import find_numbers
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 from vedette.text import WordHashes
@@ -18,7 +19,6 @@ MIN_CANDIDATES = 20
 # Titles and this many words of each text are compared.
 HEAD_WORDS = 256
 SATURATION = 1.2
-TABLE_BITS = 16
 _TITLE, _BODY = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("body")
 
 
@@ -69,18 +69,17 @@ def _list_terms(words: WordHashes, owners: Ints, best: Ints, known: WordHashes) 
     is_best = np.zeros(int(owners.max(initial=0)) + 1, np.bool_)
     is_best[best[best < len(is_best)]] = True
     inside = np.flatnonzero(is_best[owners])
-    pairs = np.unique(words[inside].astype(np.uint64) << np.uint64(32) | owners[inside].astype(np.uint64))
-    terms, pages = np.unique((pairs >> np.uint64(32)).astype(np.uint32), return_counts=True)
-    return terms[(pages > 1) & ~np.isin(terms, known)]
+    pairs = words[inside].astype(np.uint64) << np.uint64(32) | owners[inside].astype(np.uint64)
+    pairs.sort()
+    terms = (pairs >> np.uint64(32)).astype(np.uint32)
+    is_shared = (terms[1:] == terms[:-1]) & (pairs[1:] != pairs[:-1])  # with the page before
+    terms = terms[1:][is_shared]
+    terms = terms[np.append(terms[:-1] != terms[1:], True)[: len(terms)]]
+    return np.asarray(terms[~np.isin(terms, known)])
 
 
 def _count_terms(words: WordHashes, owners: Ints, terms: WordHashes, rows: int) -> Floats:
-    """Count how often each page has each term. A table of low bits discards nearly all other words at once."""
-    mask = np.uint32((1 << TABLE_BITS) - 1)
-    low = np.zeros(1 << TABLE_BITS, np.bool_)
-    low[terms & mask] = True
-    maybe = np.flatnonzero(low[words & mask])
-    column = np.minimum(np.searchsorted(terms, words[maybe]), len(terms) - 1)
-    is_term = terms[column] == words[maybe]
-    cells = owners[maybe[is_term]] * len(terms) + column[is_term]
+    """Count how often each page has each term."""
+    places, which = find_numbers(words, terms)
+    cells = owners[places] * len(terms) + which
     return np.bincount(cells, minlength=rows * len(terms)).reshape(rows, len(terms)).astype(np.float64)

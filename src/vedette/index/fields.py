@@ -64,7 +64,8 @@ def unpack_page(blob: bytes, by: zstandard.ZstdDecompressor | None = None) -> St
     try:
         head, _, body = _decompress(blob, by).decode().partition(BODY)
         url, title, description, headings, _, *rest = json.loads(head)
-        return StoredPage(url, title, description, tuple(headings), body, *rest)
+        page = StoredPage(url, title, description, tuple(headings), body, *rest)
+        return page._replace(anchors=tuple(page.anchors))
     except (zstandard.ZstdError, ValueError, TypeError):
         return None
 

@@ -111,7 +111,7 @@ def choose_sections(outline: Outline, found: SearchedText) -> list[Section]:
     starts = outline.starts
     has: dict[int, int] = {}
     in_heading: dict[int, int] = {}
-    for row, start, slot in found.iterate_parts(outline.begins) if starts else ():
+    for row, start, slot in found.list_parts(outline.begins) if starts else ():
         has[row] = has.get(row, 0) | 1 << slot
         if start < starts[row]:
             in_heading[row] = in_heading.get(row, 0) | 1 << slot

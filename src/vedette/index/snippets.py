@@ -8,7 +8,7 @@ if one begins near enough, else at a word. A page has a few dozen hits, for whic
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ MAX_CHARACTERS = 200_000  # searched of a text that must be tokenized
 MAX_HITS = 300  # that compete for the first word of the snippet
 MAX_SLOTS = 64
 MAX_PLACES = 400  # counted of one word
+STEM_LETTERS = 3  # that words share if they are searched together
 MAX_CUT_SHIFT = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
@@ -56,37 +57,55 @@ class Hits(NamedTuple):
             self.slots[first:behind],
         )
 
-    def iterate_parts(self, begins: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Iterate over the hits: which part of the text, of those that begin here, the position, and the slot."""
-        for start, slot in zip(self.starts, self.slots, strict=True):
-            yield max(bisect_right(begins, start) - 1, 0), start, slot
+    def list_parts(self, begins: list[int]) -> list[tuple[int, int, int]]:
+        """List the hits: which part of the text, of those that begin here, the position, and the slot."""
+        pairs = zip(self.starts, self.slots, strict=True)
+        return [(max(bisect_right(begins, start) - 1, 0), start, slot) for start, slot in pairs]
 
 
 class PlainText:
-    """A plain ASCII text, where searching each word is far faster than tokenizing; its hits are found part by part."""
+    """A plain text, where searching each word is far faster than tokenizing; its hits are found part by part.
+
+    The words of a slot are mostly forms of one word, so what they begin with is searched, once for all of them.
+    """
 
     def __init__(self, text: str, wanted: Sequence[Sequence[str]]) -> None:
+        if not text.isascii():  # to search single bytes is faster, and only ASCII characters are in words
+            text = text.encode("ascii", "replace").decode("ascii")
         self._lower = text.lower()
-        self._words = _list_words(wanted)
+        self._slots = _number_slots(wanted)
+        self._stems = _list_stems(self._slots)
 
     def within(self, start: int, end: int) -> Hits:
-        """Return the hits within a part of the text, counted from its beginning."""
-        return _find_plain_hits(self._lower[start:end], self._words)
+        """Return the hits within a part of the text, each stem for the first few hundred times."""
+        lower, found = self._lower[start:end], []
+        for stem, slot in self._stems:
+            at = lower.find(stem)
+            for _ in range(MAX_PLACES):
+                if at < 0:
+                    break
+                behind = _find_word_end(lower, at, stem, self._slots, slot)
+                if behind:
+                    found.append((at, behind, slot))
+                at = lower.find(stem, at + len(stem))
+        found.sort()
+        return Hits([hit[0] for hit in found], [hit[1] for hit in found], [hit[2] for hit in found])
 
-    def iterate_parts(self, begins: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Iterate over the first hits of each word in each part of the text: part, position, and slot."""
-        lower = self._lower
-        for word, slot in self._words:
-            start = lower.find(word)
+    def list_parts(self, begins: list[int]) -> list[tuple[int, int, int]]:
+        """List the first hits of each stem in each part of the text: part, position, and slot."""
+        lower, found = self._lower, []
+        for stem, slot in self._stems:
+            start = lower.find(stem)
             while start >= 0:
-                end = start + len(word)
-                if not lower[start - 1 : start].isalnum() and not lower[end : end + 1].isalnum():
+                end = start + len(stem)
+                if _find_word_end(lower, start, stem, self._slots, slot):
                     part = bisect_right(begins, start)
-                    yield max(part - 1, 0), start, slot
+                    found.append((max(part - 1, 0), start, slot))
                     if part == len(begins):
                         break
                     end = begins[part]
-                start = lower.find(word, end)
+                start = lower.find(stem, end)
+        return found
 
 
 SearchedText = Hits | PlainText
@@ -212,42 +231,61 @@ def _is_foreign_letter(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] in "LMNC"
 
 
-def _list_words(wanted: Sequence[Sequence[str]]) -> list[tuple[str, int]]:
-    """List the words of the query with their slots; a word that fills two slots fills the first."""
+def _number_slots(wanted: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Return the slot of each word of the query; a word that fills two slots fills the first."""
     slots: dict[str, int] = {}
     for slot, words in enumerate(wanted[:MAX_SLOTS]):
         for word in words:
             if word:
                 slots.setdefault(word, slot)
-    return list(slots.items())
+    return slots
 
 
-def _find_plain_hits(lower: str, words: list[tuple[str, int]]) -> Hits:
-    """Find words in a plain ASCII text in lower case, each for the first few hundred times."""
-    find = lower.find
-    found: dict[int, tuple[int, int]] = {}
-    for word, slot in words:
-        start, places = find(word), MAX_PLACES
-        while start >= 0 and places:
-            end = start + len(word)
-            if not lower[start - 1 : start].isalnum() and not lower[end : end + 1].isalnum():
-                found.setdefault(start, (end, slot))
-            start, places = find(word, end), places - 1
-    starts = sorted(found)
-    return Hits(starts, [found[start][0] for start in starts], [found[start][1] for start in starts])
+def _list_stems(slots: dict[str, int]) -> list[tuple[str, int]]:
+    """List what the words of each slot begin with, so that none is the beginning of another one of its slot.
+
+    >>> _list_stems({"store": 0, "stored": 0, "storage": 0, "sold": 0, "stores": 1})
+    [('stor', 0), ('sold', 0), ('stores', 1)]
+    """
+    groups: dict[tuple[int, str], str] = {}
+    for word, slot in slots.items():
+        key = slot, word[:STEM_LETTERS]
+        groups[key] = _cut_common(groups[key], word) if key in groups else word
+    return [(stem, slot) for (slot, _), stem in groups.items()]
+
+
+def _cut_common(one: str, other: str) -> str:
+    """Return what both words begin with."""
+    while not other.startswith(one):
+        one = one[:-1]
+    return one
+
+
+def _find_word_end(lower: str, start: int, stem: str, slots: dict[str, int], slot: int) -> int:
+    """Return where the word that starts here with a stem ends, if it is a word of the slot; else 0."""
+    if start and lower[start - 1].isalnum():
+        return 0
+    end = start + len(stem)
+    while end < len(lower) and lower[end].isalnum():
+        end += 1
+    return end if slots.get(lower[start:end]) == slot else 0
 
 
 def _choose_span(hits: Hits, room: int) -> tuple[int, int]:
     """Choose the span of query hits that the snippet should show."""
-    best, first, last = (0, 0), 0, 0
+    most, shortest, first, last = 0, 0, 0, 0
+    starts, ends, slots = hits
     next_ends: dict[int, int] = {}  # where the next word of each slot ends, seen from the hit
-    for start, end, slot in zip(*(column[MAX_HITS - 1 :: -1] for column in hits), strict=True):
-        next_ends[slot] = end
-        near = [other for other in next_ends.values() if other - start <= room]
-        reach = max(near, default=start)
-        rank = (-len(near), reach - start)
-        if rank <= best:  # the first of equal ones
-            best, first, last = rank, start, reach
+    for row in range(min(len(starts), MAX_HITS) - 1, -1, -1):
+        start = starts[row]
+        next_ends[slots[row]] = ends[row]
+        near, reach = 0, start
+        for end in next_ends.values():
+            if end - start <= room:
+                near += 1
+                reach = max(reach, end)
+        if near > most or (near == most and reach - start <= shortest):  # the first of equal ones
+            most, shortest, first, last = near, reach - start, start, reach
     return first, last
 
 

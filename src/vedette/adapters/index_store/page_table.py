@@ -162,7 +162,9 @@ class PageTable:
 
     def read_access(self, ids: Ints) -> list[str]:
         """Read from the page table which access a user needs to see each page."""
-        return [self.get_name(number) for number in self.get_rows(ids)["access"].tolist()]
+        numbers = self.get_rows(ids)["access"].tolist()
+        names = {number: self.get_name(number) for number in dict.fromkeys(numbers)}  # nearly all are public
+        return [names[number] for number in numbers]
 
     def read_stored(self, id_: int) -> StoredPage | None:
         """Read the stored text of a page from the page table; None if there is none, or it is damaged."""

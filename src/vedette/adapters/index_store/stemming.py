@@ -10,7 +10,7 @@ from functools import cache
 
 import tantivy
 
-from vedette.adapters.index_store.tantivy_index import is_utf8
+from vedette.adapters.index_store.tantivy_query import is_utf8
 
 LANGUAGES = {
     "ar": "arabic",

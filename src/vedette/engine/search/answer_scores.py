@@ -269,7 +269,7 @@ class AnswerScorer:
                 points[some] += _score_single(self._count_words(found, words, lengths, text), signals.depth[text])
             else:
                 found = found._replace(pair=place[found.pair])
-                hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
+                hits = self._build_hits(found, words, lengths.sum(axis=1), text)
                 idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
                 points[some] += score_words(TextFeatures(hits, lengths[text], idf), signals.depth[text], slots)
         return normalize_points(points)
@@ -293,7 +293,7 @@ class AnswerScorer:
             lengths[text],
         )
 
-    def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints, slots: int) -> SlotHits:
+    def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints) -> SlotHits:
         """Build the hits of pairs as if each pair's page were a separate text, one after the other."""
         starts, ends = words.start[found.key], words.start[found.key + 1]
         hits, times = concatenate_ranges(starts, ends), ends - starts
@@ -304,9 +304,10 @@ class AnswerScorer:
         hits, word = hits[order], np.repeat(np.arange(len(times)), times)[order]
         pair, entry, field = found.pair[word], found.entry[word], words.rows[hits] % _FIELDS
         is_new = _find_new(place)
-        weights = np.zeros((slots, int(is_new.sum())))
-        weights[self._column[entry], np.cumsum(is_new) - 1] = self._watched.weight[entry]
-        return SlotHits(place[is_new], pair[is_new], field[is_new], weights)
+        slots = self._column[entry]
+        masks = np.bitwise_or.reduceat(np.uint64(1) << slots.astype(np.uint64), np.flatnonzero(is_new))
+        owners, weights = np.cumsum(is_new) - 1, self._watched.weight[entry]
+        return SlotHits(place[is_new], pair[is_new], field[is_new], owners, slots, weights, masks)
 
 
 def _score_single(counts: WordCounts, depth: Ints) -> Floats:

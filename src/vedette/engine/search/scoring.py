@@ -9,6 +9,7 @@ relevance.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.engine.search.ports import IndexSnapshot, PageSignals
-from vedette.index.features import BODY_FEATURES, FEATURES, Feature, Slot, TextFeatures, compute_features, compute_idf
+from vedette.index.features import (
+    BODY_FEATURES,
+    FEATURES,
+    Feature,
+    Slot,
+    TextFeatures,
+    compute_idf,
+    read_texts,
+)
 from vedette.index.feedback import score_feedback
 from vedette.index.fields import MAX_WORDS
 from vedette.index.query.planner import QueryWord
@@ -39,7 +48,7 @@ from vedette.serve.rank.scoring import (
 )
 from vedette.serve.rank.weights import WEIGHTS
 from vedette.serve.slate import Audience, Reason, SearchResult
-from vedette.text import hash_word, split_words
+from vedette.text import hash_words, split_words
 
 NEUTRAL = 0.5
 MIN_CONTRIBUTION = 0.005
@@ -82,10 +91,11 @@ NO_HINTS = IndexHints(np.zeros(0, np.int64), lambda: np.zeros(0, np.int64))
 
 
 class CandidateTexts(NamedTuple):
-    """The words of candidates and the features of their texts, by row."""
+    """The words of candidates, the features of their texts, and which slots of the query these have, by row."""
 
     forward: ForwardTokens
     features: Floats
+    has_slot: npt.NDArray[np.bool_]
 
     def join(self, others: "CandidateTexts") -> "CandidateTexts":
         """Return these texts, followed by the others."""
@@ -93,7 +103,8 @@ class CandidateTexts(NamedTuple):
             np.concatenate((self.forward.words, others.forward.words)),
             np.concatenate((self.forward.lengths, others.forward.lengths)),
         )
-        return CandidateTexts(forward, np.concatenate((self.features, others.features)))
+        features, has_slot = np.concatenate((self.features, others.features)), (self.has_slot, others.has_slot)
+        return CandidateTexts(forward, features, np.concatenate(has_slot))
 
 
 class ScoredCandidates(NamedTuple):
@@ -121,6 +132,14 @@ class ScoredCandidates(NamedTuple):
         added, values = self.contributions[row].tolist(), self.features[row].tolist()
         return tuple((key, value) for key, value, points in zip(_KEYS, values, added, strict=True) if points)
 
+    def find_missing_words(self, rows: Sequence[int], wanted: Sequence[QueryWord]) -> tuple[str, ...]:
+        """Find the needed words of the query that some of these candidates lack."""
+        if self.texts is None or not len(rows):
+            return ()
+        is_everywhere = np.all(self.texts.has_slot[rows], axis=0).tolist()
+        pairs = zip(wanted, is_everywhere, strict=False)  # words beyond the most that are scored are not known
+        return tuple(dict.fromkeys(slot.words[0][0] for slot, is_found in pairs if slot.is_needed and not is_found))
+
     @property
     def is_navigational(self) -> bool:
         """Check whether the query names a site whose home page is among the candidates."""
@@ -139,12 +158,18 @@ def build_slots(wanted: Sequence[QueryWord], df_of: Callable[[str], int], pages:
     If no page has a word itself, it weighs as much as the commonest of its forms.
     """
     slots = []
-    for slot in wanted:
+    for numbers, slot in zip(_hash_slots(wanted), wanted, strict=True):
         words = [word for word, _ in slot.words]
         df = df_of(words[0]) or max((df_of(word) for word in words[1:]), default=0)
-        numbers = tuple(hash_word(word) for word in words)
         slots.append(Slot(numbers, tuple(weight for _, weight in slot.words), compute_idf(df, pages)))
     return slots
+
+
+def _hash_slots(wanted: Sequence[QueryWord]) -> list[tuple[int, ...]]:
+    """Hash the words of each slot to their numbers, all at once."""
+    words = [word for slot in wanted for word, _ in slot.words]
+    numbers = iter(hash_words(" ".join(words).encode("utf-8", "replace")).tolist())
+    return [tuple(islice(numbers, len(slot.words))) for slot in wanted]
 
 
 def score_candidates(  # noqa: PLR0913 - most have a default
@@ -169,10 +194,11 @@ def score_candidates(  # noqa: PLR0913 - most have a default
     own = build_slots(wanted, shelf.df, len(shelf.finder)) if slots is None else slots
     new = ids if read is None else ids[len(read.features) :]
     forward = shelf.forward(new)
-    text = compute_features(forward, own, None if is_full else _list_used(len(wanted)))
-    _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, new, known)
-    texts = CandidateTexts(forward, text)
-    forward, text = texts = texts if read is None else read.join(texts)
+    found = read_texts(forward, own)
+    text = found.tabulate(None if is_full else _list_used(len(wanted)))
+    _fill_truncated(text, np.flatnonzero(forward.lengths[:, _BODY] >= MAX_WORDS), new, known)
+    texts = CandidateTexts(forward, text, found.has_slot)
+    forward, text, _ = texts = texts if read is None else read.join(texts)
     signals = shelf.get_signals(ids)
     wish = score_fresh_intent([slot.words[0][0] for slot in wanted], signals.date_s, now_s)
     fresh = wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s)
@@ -270,12 +296,14 @@ def _list_signals(signals: PageSignals) -> dict[str, Floats]:
     }
 
 
-def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:
-    """Trust the index that words occur in a text whose stored forward tokens are truncated."""
-    if not is_cut.any():
+def _fill_truncated(text: Floats, rows: Ints, ids: Ints, known: IndexHints) -> None:
+    """Trust the index that words occur in the texts whose stored forward tokens are truncated."""
+    if not len(rows):
         return
-    text[is_cut & np.isin(ids, known.with_all), _TEXT["anywhere"]] = 1.0
-    is_ordered = is_cut & np.isin(ids, known.in_order())
+    cut = list(zip(rows.tolist(), ids[rows].tolist(), strict=True))
+    with_all, in_order = frozenset(known.with_all.tolist()), frozenset(known.in_order().tolist())
+    text[[row for row, id_ in cut if id_ in with_all], _TEXT["anywhere"]] = 1.0
+    is_ordered = [row for row, id_ in cut if id_ in in_order]
     for key in ("body_has", "body_near"):
         text[is_ordered, _TEXT[key]] = 1.0
 

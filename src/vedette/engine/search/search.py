@@ -14,6 +14,7 @@ Pages that a user may not see are excluded by the index, and again before anythi
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +51,7 @@ from vedette.serve.rank.diversity import MOVED_NOTE, fold_copies, fold_versions,
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, SearchRules
 from vedette.serve.slate import SNIPPET_LENGTH, PageVersion, ResultSection, SearchRequest, SearchResult, Slate, Snippet
-from vedette.text import hash_word, split_words
+from vedette.text import split_words
 
 CANDIDATE_WINDOW = 100
 # Candidates of a question, if more than the first few pages of results are requested.
@@ -267,11 +268,8 @@ class Searcher:
         rows = shown.rows[start : start + max(wish.n, 1)].tolist() if start < DEEPEST else []
         versions = {row: weighed.ids[list(shown.versions.get(row, ()))] for row in rows}
         results = []
-        for row, bare in zip(rows, self._build_results(wish, plan, weighed, rows, versions), strict=True):
-            if bare is not None:
-                result = bare
-                if not wish.is_partial:  # then only what is listed while typing
-                    result = bare._replace(note=shown.notes.get(row, ""), similar=shown.similar.get(row, 0))
+        for row, result in zip(rows, self._build_results(wish, plan, weighed, rows, versions, shown), strict=True):
+            if result is not None:
                 learned = shown.learned
                 results.append(learned.annotate(result, row, wish.is_explained) if learned.believed else result)
         is_doubtful = found.total < SPELLING_THRESHOLD or found.is_loose
@@ -284,7 +282,7 @@ class Searcher:
             suggest_query(asked, results, self._snapshot.suggest_spelling)
             if is_doubtful and not wish.is_partial
             else "",
-            self._find_missing_words(weighed.ids[rows], plan) if found.is_loose else (),
+            weighed.find_missing_words(rows, plan.wanted) if found.is_loose else (),
         )
 
     def _build_results(
@@ -294,19 +292,25 @@ class Searcher:
         weighed: ScoredCandidates,
         rows: Sequence[int],
         versions: Mapping[int, Ints],
+        shown: ResultOrder | None = None,
     ) -> Iterator[SearchResult | None]:
-        """Build the results at these rows, each with the other releases that are folded under it; None if gone."""
+        """Build the results at these rows, each with the other releases that are folded under it; None if gone.
+
+        Notes and the number of copies are added if it is known what is ``shown``.
+        """
         wanted, words = _list_wanted(plan), " ".join(slot.words[0][0] for slot in plan.wanted)
         for row, stored in zip(rows, self._snapshot.get_stored(weighed.ids[list(rows)]), strict=True):
             if stored is None:
                 yield None
                 continue
-            result = build_result(stored, weighed, row, wanted, wish.snippet_length)
-            if not wish.is_partial:
-                result = result._replace(**self._describe_versions(stored, versions[row]))
-            if wish.is_explained and not wish.is_partial:
-                result = result._replace(sentence=weighed.explain(row, words), why=weighed.list_reasons(row))
-            yield result
+            about: dict[str, Any] = {}
+            if not wish.is_partial:  # then only what is listed while typing
+                about = self._describe_versions(stored, versions[row])
+                if shown is not None:
+                    about |= {"note": shown.notes.get(row, ""), "similar": shown.similar.get(row, 0)}
+                if wish.is_explained:
+                    about |= {"sentence": weighed.explain(row, words), "why": weighed.list_reasons(row)}
+            yield build_result(stored, weighed, row, wanted, wish.snippet_length, about)
 
     def _describe_versions(self, stored: StoredPage, others: Ints) -> dict[str, Any]:
         """Describe a result's release and the other releases that are folded under it."""
@@ -333,19 +337,6 @@ class Searcher:
             for row, stored in enumerate(self._snapshot.get_stored(ids))
             if stored is not None and may[row]
         ]
-
-    def _find_missing_words(self, ids: Ints, plan: RetrievalPlan) -> tuple[str, ...]:
-        """Find the query words that some of these results lack."""
-        if not len(ids):
-            return ()
-        forward = self._snapshot.forward(ids)
-        pages = np.repeat(np.arange(len(ids)), forward.lengths.sum(axis=1))
-        missing = []
-        for slot in plan.wanted:
-            has = np.logical_or.reduce([forward.words == hash_word(word) for word, _ in slot.words])
-            if slot.is_needed and len(np.unique(pages[has])) < len(ids):
-                missing.append(slot.words[0][0])
-        return tuple(dict.fromkeys(missing))
 
 
 def suggest_query(
@@ -427,9 +418,14 @@ def order_results(
 
 
 def build_result(
-    stored: StoredPage, weighed: ScoredCandidates, row: int, wanted: Sequence[Sequence[str]], most: int
+    stored: StoredPage,
+    weighed: ScoredCandidates,
+    row: int,
+    wanted: Sequence[Sequence[str]],
+    most: int,
+    about: Mapping[str, Any] = MappingProxyType({}),
 ) -> SearchResult:
-    """Build the result of a scored candidate, with its snippet and best sections."""
+    """Build the result of a scored candidate, with its snippet and best sections, and what else is known of it."""
     signals = weighed.signals
     snippet, sections = build_excerpts(stored, wanted, most)
     return SearchResult(
@@ -447,6 +443,7 @@ def build_result(
         has_copy="noarchive" not in stored.marks.split(", "),
         features=weighed.list_features(row),
         sections=sections,
+        **about,
     )
 
 

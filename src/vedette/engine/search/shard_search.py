@@ -381,8 +381,7 @@ class ShardSearcher(Searcher):
                 strict=True,
             )
         )
-        ids = np.array([row.id for row in known], np.int64)
-        missing = self._find_missing_words(ids, plan) if finds_missing else ()
+        missing = scored.find_missing_words([places[row.id] for row in known], plan.wanted) if finds_missing else ()
         return ShownResults(tuple(built.get(row.id) for row in rows), missing)
 
     # Statistics of all shards

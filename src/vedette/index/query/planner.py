@@ -11,10 +11,11 @@ a whole question quotes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from vedette.index.fields import version_value
-from vedette.index.query.parser import ParsedQuery, QueryPart
+from vedette.index.query.parser import ParsedQuery, QueryField, QueryPart
 from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 from vedette.index.query.vocabulary import is_stop_word
 from vedette.index.versions import list_spellings
@@ -38,6 +39,7 @@ FEW_GROUPS, FEW_WORDS = 3, 4
 # In a query of more words than this, common words do not count: it is no title.
 LONG = 12
 EARLIEST_S, LATEST_S = -(2**62), 2**62
+MAX_CACHED_WORDS = 4096
 
 WordForms = Callable[[str], Sequence[tuple[str, float]]]
 
@@ -148,12 +150,18 @@ def _build_part(part: QueryPart, forms: WordForms) -> Node:
     if part.is_phrase:
         phrases = tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields)
         return Or((*phrases, *_build_pieces(part, forms)) if is_compound(part) and forms is not _no_forms else phrases)
-    own = tuple(Term(field, part.words[0], BOOSTS[field]) for field in fields if part.words)
-    others = () if part.quoted or not part.words else forms(part.words[0])
-    where = FORM_FIELDS if part.place == "any" else fields
-    return Or(
-        own + tuple(_build_form(field, word, BOOSTS[field] * weight) for word, weight in others for field in where),
-    )
+    if not part.words:
+        return Or(())
+    return _build_word(part.words[0], part.place, () if part.quoted else tuple(forms(part.words[0])))
+
+
+@lru_cache(MAX_CACHED_WORDS)
+def _build_word(word: str, place: QueryField, others: tuple[tuple[str, float], ...]) -> Node:
+    """Match pages with a word, or with one of its other forms, in a searched field."""
+    fields, places = (TEXT_FIELDS, FORM_FIELDS) if place == "any" else ((place,), (place,))
+    own = tuple(Term(field, word, BOOSTS[field]) for field in fields)
+    forms = (_build_form(field, form, BOOSTS[field] * weight) for form, weight in others for field in places)
+    return Or((*own, *forms))
 
 
 def _build_pieces(part: QueryPart, forms: WordForms) -> Iterator[Node]:
@@ -166,9 +174,15 @@ def _build_question(group: Sequence[QueryPart], forms: WordForms) -> Iterator[No
     """Match pages with any word of a group, for a question: flat, so that the index can skip hopeless pages."""
     for part in group:
         for word in part.words if len(part.words) == 1 else [word for word in part.words if not is_stop_word(word)]:
-            yield from (Term(field, word, boost) for field, boost in QUESTION_BOOSTS.items())
-            for form, weight in forms(word) if _has_forms(part) else ():
-                yield from (_build_form(field, form, QUESTION_BOOSTS[field] * weight) for field in FORM_FIELDS)
+            yield from _build_question_word(word, tuple(forms(word)) if _has_forms(part) else ())
+
+
+@lru_cache(MAX_CACHED_WORDS)
+def _build_question_word(word: str, others: tuple[tuple[str, float], ...]) -> tuple[Node, ...]:
+    """Match pages with a word of a question, or with one of its other forms."""
+    own = (Term(field, word, boost) for field, boost in QUESTION_BOOSTS.items())
+    forms = (_build_form(field, form, QUESTION_BOOSTS[field] * each) for form, each in others for field in FORM_FIELDS)
+    return (*own, *forms)
 
 
 def _has_forms(part: QueryPart) -> bool:
