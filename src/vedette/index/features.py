@@ -152,8 +152,9 @@ class TextFeatures:
     def __init__(self, hits: SlotHits, lengths: Ints, idf: Floats) -> None:
         self.hits, self.lengths, self.idf = hits, np.ascontiguousarray(lengths.T), idf
         self.texts, self.slots = len(lengths), idf.shape[1]
-        total = idf.sum(axis=1, keepdims=True)
-        self.shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / max(self.slots, 1))
+        weights = idf if self.slots < WORDY else idf**WORDY_POWER
+        total = weights.sum(axis=1, keepdims=True)
+        self.shares = np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1 / max(self.slots, 1))
         self.rows = hits.fields * self.texts + hits.texts
 
     def __getitem__(self, key: str) -> Floats:
