@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from vedette.runtime.processes.background import PARENT_ENV, BackgroundJob
 
 DAYS_S = 1e6
@@ -30,3 +32,25 @@ def test_a_job_whose_parent_is_gone_does_not_start() -> None:
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout == words
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("raise OSError(errno.ENOSPC, 'no space')", ""),
+        (
+            "try:\n        raise OSError(errno.EDQUOT, 'quota')\n    finally:\n        raise ValueError('open')",
+            "",
+        ),
+        ("raise OSError(errno.EIO, 'broken disk')", "broken disk"),
+    ],
+)
+def test_a_job_ends_quietly_on_a_full_disk(fault: str, message: str) -> None:
+    """The indexer reports a full disk; any other error of a job is shown."""
+    program = (
+        "import errno\nfrom vedette.runtime.processes.background import run_in_background\n"
+        f"with run_in_background():\n    {fault}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env={}, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0, bool(done.stderr)) == (bool(message), bool(message))
+    assert message in done.stderr

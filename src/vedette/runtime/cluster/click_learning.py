@@ -9,16 +9,14 @@ string of PostgreSQL is in the environment.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.registry.database import DSN_ENV
 from vedette.engine.search.gateway import join_host, join_id, split_id
-from vedette.errors import StoreError
 from vedette.runtime.cluster.console import ConsoleShards
 from vedette.runtime.cluster.gateway import ClusterDirectory
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.click_learning import EVERY_S, get_events_mtime_ns, learn, switch_off
 
 # Beside the gateway's record: a gateway has no index.
@@ -96,6 +94,5 @@ def learn_once(folder: Path, clock: Clock, dsn: str) -> None:
 
 
 if __name__ == "__main__":
-    lower_priority()
-    with suppress(StoreError):
+    with run_in_background():
         learn_once(Path(sys.argv[1]), parse_clock(sys.argv[2]), os.environ[DSN_ENV])

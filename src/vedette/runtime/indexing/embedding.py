@@ -10,7 +10,7 @@ python -m vedette.runtime.indexing.embedding INDEX GENERATION SETTING
 
 import sys
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from time import process_time
@@ -32,12 +32,12 @@ from vedette.adapters.index_store.vector_store import (
     write_space,
     write_vector_info,
 )
-from vedette.errors import StoreError, UsageError
+from vedette.errors import UsageError
 from vedette.index.fields import PUBLIC, unpack_page
 from vedette.index.semantic.latent_space import learn_space
 from vedette.index.semantic.parts import split_parts
 from vedette.policy import Ints, rng_for
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.meaning import LEARNED, OFF
 from vedette.runtime.search.reputation_store import ReputationFile
 
@@ -207,6 +207,5 @@ def explain_unusable_setting(setting: str) -> str:
 
 
 if __name__ == "__main__":
-    lower_priority()
-    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
+    with run_in_background():
         make_vectors(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -15,7 +15,6 @@ has grown by half; and something must have changed. If there was nothing to lear
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +34,6 @@ from vedette.adapters.index_store.indexer_store import follow_aliases, read_anch
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.engine.search.answer_scores import AnswerScorer
 from vedette.engine.search.needy_queries import build_impact_settings, build_training
-from vedette.errors import StoreError
 from vedette.frontier.impact.estimator import ImpactModel
 from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.url_features import DescribedUrls, hash_folders, tokenize_texts
@@ -48,7 +46,7 @@ from vedette.learn.workload import Workload
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, build_curves, load_workload
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.text import WordHashes, hash_words
 
@@ -321,6 +319,5 @@ class _ImpactPass:
 
 
 if __name__ == "__main__":
-    lower_priority()
-    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
+    with run_in_background():
         run_impact_pass(Path(sys.argv[1]), parse_clock(sys.argv[2]).now(), began_s=0.0)

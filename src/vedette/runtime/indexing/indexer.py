@@ -23,7 +23,7 @@ from vedette.errors import StoreCorrupt
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
 from vedette.runtime.indexing.query_curves import update_curves
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.processes.loop import print_error
 from vedette.runtime.search.lexicon import read_lexicon, write_lexicon
 
@@ -253,5 +253,5 @@ class RebuildJob(BackgroundJob):
 
 
 if __name__ == "__main__":
-    lower_priority()
-    rebuild(Path(sys.argv[1]), parse_clock(sys.argv[2]), lambda _done, _pages: None)
+    with run_in_background():
+        rebuild(Path(sys.argv[1]), parse_clock(sys.argv[2]), lambda _done, _pages: None)

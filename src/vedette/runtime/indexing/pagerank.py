@@ -4,7 +4,6 @@ python -m vedette.runtime.indexing.pagerank GENERATION
 """
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from vedette.adapters.crawl_store.data_folder import SHARD_FILE
 from vedette.adapters.index_store.indexer_store import follow_aliases
 from vedette.adapters.index_store.page_table import PageTable, write_rank
 from vedette.adapters.index_store.rank_blocks import RankBlock, find_newest_block_s, read_blocks, write_block
-from vedette.errors import StoreError
 from vedette.index.pagerank import (
     GraphBlock,
     host_importance,
@@ -24,7 +22,7 @@ from vedette.index.pagerank import (
 )
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.lexicon import write_lexicon
 
 # It is computed again when the index has grown by this share, and at the latest after this many seconds.
@@ -128,7 +126,6 @@ def _find_places(own: Ints, prints: Ints) -> tuple[Ints, Bools]:
 
 
 if __name__ == "__main__":
-    lower_priority()
-    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
+    with run_in_background():
         compute_importance(Path(sys.argv[1]))
         write_lexicon(Path(sys.argv[1]))

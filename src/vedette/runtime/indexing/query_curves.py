@@ -33,7 +33,6 @@ from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.search.answer_scores import AnswerScorer, read_query, read_words
 from vedette.engine.search.needy_queries import QueryNeeds, select_needy_queries
 from vedette.engine.search.search import Searcher
-from vedette.errors import StoreError
 from vedette.index.quality.curves import ScoreCurve
 from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves
 from vedette.index.quality.watched_queries import (
@@ -51,7 +50,7 @@ from vedette.index.quality.watched_queries import (
 from vedette.index.query.vocabulary import Vocabulary
 from vedette.learn.workload import Workload, build_workload
 from vedette.policy import Floats, Ints
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.serve.slate import SearchRequest
 from vedette.text import WordHashes, hash_words
@@ -326,9 +325,8 @@ def _load(path: Path) -> QueryCurves:
 
 
 if __name__ == "__main__":
-    lower_priority()
-    data_folder = Path(sys.argv[1])
-    current = Generations(data_folder).current()
-    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
+    with run_in_background():
+        data_folder = Path(sys.argv[1])
+        current = Generations(data_folder).current()
         if current is not None:
             update_curves(data_folder, current, parse_clock(sys.argv[2]).now(), began_s=0.0)

@@ -1,10 +1,15 @@
 """Background jobs: run work beside the indexer in a low-priority child process."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 
 from vedette.adapters.subprocesses import die_with_parent, is_orphan
+from vedette.errors import StoreError
 
 NICENESS = 15
 # The next run starts after this many times the CPU time of the last one, and a minimum pause. Not wall time: on a busy
@@ -57,3 +62,31 @@ def lower_priority() -> None:
     if parent is not None and is_orphan(int(parent)):
         sys.exit(0)
     os.nice(NICENESS)
+
+
+@contextmanager
+def run_in_background() -> Iterator[None]:
+    """Do a background job's work at low priority.
+
+    It ends quietly if another generation replaced its own meanwhile, or if the disk is full: the indexer says so, and
+    the job runs again later.
+    """
+    lower_priority()
+    try:
+        yield
+    except (StoreError, FileNotFoundError):
+        pass
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Check whether an error, or one that it followed, says that the disk is full: then nothing is damaged."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {ENOSPC, EDQUOT}:
+            return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
+        error = error.__context__
+    return False

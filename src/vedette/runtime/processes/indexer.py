@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from vedette.adapters.index_store.generations import Generations
@@ -17,6 +16,7 @@ from vedette.runtime.indexing.impact import ImpactJob
 from vedette.runtime.indexing.indexer import Indexer, RebuildJob, find_damage, is_corruption, open_indexer, put_aside
 from vedette.runtime.indexing.pagerank import ImportanceJob
 from vedette.runtime.indexing.query_curves import CurvesJob
+from vedette.runtime.processes.background import is_disk_full
 from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.search.click_learning import LearningJob
@@ -53,7 +53,7 @@ class IndexerProcess:
         try:
             return self._step()
         except BaseException as error:
-            if _is_disk_full(error) or not self._repair(error):
+            if is_disk_full(error) or not self._repair(error):
                 raise
             return True
 
@@ -123,17 +123,8 @@ def _explain_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not isinstance(error, (sqlite3.OperationalError, OSError)) and not _is_disk_full(error):
+        if not isinstance(error, (sqlite3.OperationalError, OSError)) and not is_disk_full(error):
             raise
         raise StoreError(
             f"{folder}: {error}. Nothing was lost; the index can be rebuilt. Free up disk space or check permissions."
         ) from error
-
-
-def _is_disk_full(error: BaseException | None) -> bool:
-    """Check whether an error, or one that it followed, says that the disk is full: then nothing is damaged."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in {ENOSPC, EDQUOT}:
-            return True
-        error = error.__context__
-    return False

@@ -29,7 +29,7 @@ from vedette.learn.clicks.off_policy import OrderEstimate, estimate_orders
 from vedette.learn.clicks.reputations import LearnedQuality, learn_reputations
 from vedette.learn.clicks.rollback_guard import RollbackGuard, Z, compare_groups, update_guard
 from vedette.runtime.commands.setting_commands import is_learning_on
-from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.background import BackgroundJob, run_in_background
 from vedette.runtime.search.reputation_store import (
     MAX_EXPLORED,
     drop_reputation,
@@ -238,9 +238,8 @@ def _build_explored(
 
 
 if __name__ == "__main__":
-    lower_priority()
-    data_folder, world = Path(sys.argv[1]), parse_clock(sys.argv[2])
-    current = Generations(data_folder).current()
-    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
+    with run_in_background():
+        data_folder, world = Path(sys.argv[1]), parse_clock(sys.argv[2])
+        current = Generations(data_folder).current()
         if current is not None:
             learn(data_folder, current, current.parent, IndexedPages(current), world.now(), world.speed)
