@@ -133,5 +133,5 @@ def test_a_cell_gives_what_is_promised(policy: str) -> None:
 
 def test_a_budget_is_a_share() -> None:
     """Fifty fetches a day are not a share of all pages."""
-    with pytest.raises(UsageError, match="share of all pages"):
+    with pytest.raises(UsageError, match="share of pages"):
         EXPERIMENT.run(Cell("plans", "made:tiny", "c1", 50.0, 1))

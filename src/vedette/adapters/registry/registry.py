@@ -270,22 +270,24 @@ def remove_node(connection: "Connection", node: str) -> None:
 
 
 def list_shards(connection: "Connection") -> list[ShardStatus]:
-    """List the status of every shard."""
-    shards = load_cluster(connection).shards
+    """List the status of every shard, in one statement: a split may replace shards at any time."""
     sql = """
-        SELECT number, CASE WHEN until > clock_timestamp() THEN owner ELSE '' END, shard.epoch, numbers,
+        SELECT first, number, CASE WHEN until > clock_timestamp() THEN owner ELSE '' END, shard.epoch, numbers,
         greatest(extract(epoch FROM CASE WHEN isfinite(until) THEN until - clock_timestamp() ELSE interval '0' END), 0),
         (SELECT count(*) FROM vedette.link_batch WHERE target = number AND applied IS NULL),
         extract(epoch FROM clock_timestamp() - taken)::float8
         FROM vedette.shard JOIN vedette.lease ON lease.shard = shard.number
-        LEFT JOIN vedette.copy ON copy.shard = shard.number ORDER BY number
+        LEFT JOIN vedette.copy ON copy.shard = shard.number ORDER BY first
     """
-    return [
+    rows = connection.execute(sql).fetchall()
+    shards = ShardMap(tuple(row[0] for row in rows), tuple(row[1] for row in rows))
+    status = [
         ShardStatus(
             number, shards.partitions(number), owner, epoch, float(lease_s), waiting, parse_object(numbers), age_s
         )
-        for number, owner, epoch, numbers, lease_s, waiting, age_s in connection.execute(sql).fetchall()
+        for _, number, owner, epoch, numbers, lease_s, waiting, age_s in rows
     ]
+    return sorted(status, key=lambda one: one.number)
 
 
 def save_numbers(connection: "Connection", shard: int, numbers: Mapping[str, Any]) -> None:
