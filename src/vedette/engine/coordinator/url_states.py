@@ -38,9 +38,12 @@ class UrlStates:
         self.requested: dict[int, HostState] = {}
 
     def refuse(self, id_: int, refusal: Refusal, why: str, worker: int, now_s: float) -> None:
-        """Mark a leased URL as refused, with the reason."""
+        """Mark a leased URL as refused, with the reason; if it is held back only for now, its attempts still count."""
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
+        attempts = self._attempts[id_]
         self.finish(id_)
+        if attempts:
+            self._attempts[id_] = attempts
         if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # remove it from the index and the cache
             self._copies.delete_pages([id_])
         self._store.add_note(id_, why, now_s)
